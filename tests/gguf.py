@@ -246,6 +246,30 @@ def test_template_variables():
             assert forging[0] > continued(server, "named", f"{asked}<|im_end|>")[0], forging
 
 
+def test_variables_after_results():
+    """What a template writes before an answer comes before the answer behind tool results too."""
+    template = ("{% for message in messages %}" + TURN + "{% endfor %}<|im_start|>assistant\n"
+                "{% if mark is defined %}{{ mark }}{% endif %}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = with_template(pathlib.Path(folder) / "marked.gguf", template)
+        with serve.Server("--model", path, "--threads", "1", "--shots", "1", "--prefix-cache", "0", "--timeout",
+                          "600") as server:
+            def read(response_id, **more):
+                """The turns, the tokens of the prompt, and how many tokens passes read beside these and the answer's."""
+                told = {"name": "get_weather", "output": "Snow, -3 degrees."}
+                assert server.ask("POST", f"/cache-tool-output/{response_id}", told)[0] == 200
+                before = serve.metrics(server)["tooldecode_read_tokens_total"]
+                answer = server.chat(request(model="marked", tools=serve.TOOLS[:1], response_id=response_id, **more))
+                passes = serve.metrics(server)["tooldecode_read_tokens_total"] - before
+                turns = 1 + len({call["turn"] for call in answer["choices"][0]["message"]["cached_tool_calls"]})
+                usage = answer["usage"]
+                return turns, usage["prompt_tokens"], passes - usage["total_tokens"]
+            turns, prompt, others = read("plain")
+            more_turns, more_prompt, more_others = read("marked", chat_template_kwargs={"mark": "1 2 3 4 5 6 7 8"})
+            assert turns == more_turns > 1 and others == more_others, (turns, more_turns, others, more_others)
+            assert more_prompt >= prompt + 8 * turns, (prompt, more_prompt, turns)
+
+
 def test_begin_token():
     """A prompt begins with the begin token where the file says so, whether the template writes it or not."""
     plain = "{% for message in messages %}Question: {{ message['content'] }}\nAnswer:{% endfor %}"

@@ -71,13 +71,13 @@ const Format& Assistant::format(const std::string& name) const {
 }
 
 std::vector<tooldecode::TokenId> Assistant::result_tokens(
-    std::span<const tooldecode::ToolCall> calls,
-    std::span<const tooldecode::ToolResult> results) const {
+    std::span<const tooldecode::ToolCall> calls, std::span<const tooldecode::ToolResult> results,
+    const TemplateVariables& variables) const {
   std::vector<Message> lines;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     lines.push_back({"tool", results[i].output, calls[i].name});
   }
-  return prompter_.results(tokenizer, lines);
+  return prompter_.results(tokenizer, lines, variables);
 }
 
 std::filesystem::path example_data(const char* relative) {

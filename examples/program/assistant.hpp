@@ -40,9 +40,10 @@ struct Prompter {
       dialogue;
   /// The tokens between the last token of a turn with calls and the first token of the turn that
   /// reads their results. A turn's prompt, its tokens and these form the prompt of the dialogue
-  /// with the results, if the turn's tokens are those of its text.
+  /// with the results, if the turn's tokens are those of its text and the variables are the same.
   std::function<std::vector<tooldecode::TokenId>(const tooldecode::Tokenizer&,
-                                                 std::span<const Message> results)>
+                                                 std::span<const Message> results,
+                                                 const TemplateVariables& variables)>
       results;
   /// Finds the call format of the model's template; empty if there is none or it is unknown.
   std::function<std::string()> find_format{};
@@ -93,8 +94,8 @@ class Assistant {
   /// Whether the model's template has this text; false without a template.
   [[nodiscard]] bool template_says(std::string_view text) const;
   [[nodiscard]] std::vector<tooldecode::TokenId> result_tokens(
-      std::span<const tooldecode::ToolCall> calls,
-      std::span<const tooldecode::ToolResult> results) const;
+      std::span<const tooldecode::ToolCall> calls, std::span<const tooldecode::ToolResult> results,
+      const TemplateVariables& variables) const;
 
   /// The format with this name. Without a name, and for `auto`, that of the model's template and
   /// what such models fall back to, which is reported on stderr; Error{invalid_option} if the

@@ -223,7 +223,9 @@ void ChatAnswer::add_usage(const tooldecode::EngineReply& reply, Usage& usage) c
     usage.completion += turn.output.tokens.size();
     usage.reasoning += session_.text.reasoning_tokens(turn.output.tokens);
     if (turn.results.empty()) continue;
-    usage.prompt += service_->assistant().result_tokens(turn.calls, turn.results).size();
+    usage.prompt += service_->assistant()
+                        .result_tokens(turn.calls, turn.results, request_.template_variables())
+                        .size();
   }
 }
 

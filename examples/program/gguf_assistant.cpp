@@ -85,7 +85,8 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
   };
   // Finds what a template writes after an answer by rendering one.
   auto results = [chat, by_template](const tooldecode::Tokenizer& tokenizer,
-                                     std::span<const Message> of_calls) {
+                                     std::span<const Message> of_calls,
+                                     const TemplateVariables& variables) {
     const std::string answer = "(the answer)";
     std::vector<Message> turns{{"user", "?"}, {"assistant", answer}};
     if (by_template) {
@@ -93,7 +94,7 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
     } else {
       turns.push_back({"user", results_text(of_calls)});
     }
-    auto parts = chat->render(turns, {});
+    auto parts = chat->render(turns, {}, variables);
     while (!parts.empty() && parts.front().text.find(answer) == std::string::npos)
       parts.erase(parts.begin());
     if (parts.empty()) {

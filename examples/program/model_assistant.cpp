@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <tooldecode/decode/model_ref.hpp>
@@ -42,7 +43,8 @@ Prompter embedded_prompter(const std::filesystem::path& directory) {
              const Format& format, const std::vector<Message>& messages, const TemplateVariables&) {
             return make_prompt(tokenizer, tools, format.name, without_system(messages));
           },
-      .results    = make_results_prompt,
+      .results    = [](const tooldecode::Tokenizer& tokenizer, std::span<const Message> of_calls,
+                    const TemplateVariables&) { return make_results_prompt(tokenizer, of_calls); },
       .adds_begin = begins_texts(directory)};
 }
 

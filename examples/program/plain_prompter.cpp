@@ -25,7 +25,8 @@ Prompter plain_prompter(Shots shots) {
                 return tokens;
               },
           .results =
-              [](const tooldecode::Tokenizer& tokenizer, std::span<const Message> of_calls) {
+              [](const tooldecode::Tokenizer& tokenizer, std::span<const Message> of_calls,
+                 const TemplateVariables&) {
                 const std::string answer = "(the answer)";
                 const std::string text   = plain_text(
                     {{"user", "?"}, {"assistant", answer}, {"user", results_text(of_calls)}});

@@ -247,11 +247,7 @@ ChatService::ChatService(const Assistant& assistant, const Format& format, Servi
                           format.reasoning)),
       places_(options.max_batch, options.max_waiting),
       cache_({.max_bytes = options.cache_bytes, .keep_alive = duration(options.keep_alive)}),
-      engine_(make_engine(&cache_,
-                          [this](std::span<const tooldecode::ToolCall> calls,
-                                 std::span<const tooldecode::ToolResult> results) {
-                            return assistant_->result_tokens(calls, results);
-                          },
+      engine_(make_engine(&cache_, {},  // requests have theirs
                           {.batch = {.max_batch    = options.max_batch,
                                      .prefix_cache = options.prefix_cache,
                                      .max_shared   = shared_tokens(options)},
@@ -314,6 +310,12 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
                                     .options  = chat.decode,
                                     .max_wait = milliseconds(chat.tool_wait),
                                     .origin   = {.client = client, .request = session.unique}};
+  // The turn after results begins as the first one, so that the same reasoning may precede it.
+  request.render = [this, variables = chat.template_variables()](
+                       std::span<const tooldecode::ToolCall> of_turn,
+                       std::span<const tooldecode::ToolResult> results) {
+    return assistant_->result_tokens(of_turn, results, variables);
+  };
   if (hosted_ != nullptr) request.run_tool = hosted_->run(chat.hosted);
   if (chat.max_orders) {
     request.consistency = {.max_orders = *chat.max_orders, .encode = [this](std::string_view text) {
@@ -336,7 +338,7 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
       request.options.seed = seed + choice;
       if (!chat.stops.empty()) request.options.ends_after = stop_of(session.text);
       const std::uint64_t serial =
-          submit(chat, request, listener(session, request.id, choice, chat.stream), watch);
+          submit(chat, request, listener(session, request, choice, chat.stream), watch);
       session.cancel.push_back([this, id = request.id, serial] { cancel(id, serial); });
     }
   } catch (...) {
@@ -490,7 +492,8 @@ std::function<bool(const tooldecode::TokenEvent&)> ChatService::stop_of(const An
   };
 }
 
-tooldecode::EngineListener ChatService::listener(const ChatSession& session, const std::string& id,
+tooldecode::EngineListener ChatService::listener(const ChatSession& session,
+                                                 const tooldecode::EngineRequest& request,
                                                  std::size_t choice, bool stream) {
   const auto asked = Clock::now();
   return {.on_token =
@@ -509,10 +512,10 @@ tooldecode::EngineListener ChatService::listener(const ChatSession& session, con
                 events->put({choice, turn});
               },
           .on_reply =
-              [this, events = session.events, places = session.places, id, choice,
-               asked](tooldecode::EngineReply reply) {
+              [this, events = session.events, places = session.places, id = request.id,
+               render = request.render, choice, asked](tooldecode::EngineReply reply) {
                 request_seconds_.observe(seconds_since(asked));
-                if (traces_ != nullptr) traces_->add(id, reply);
+                if (traces_ != nullptr) traces_->add(id, reply, render);
                 replies_.push_back({id, choice, events, places, std::move(reply)});
               }};
 }

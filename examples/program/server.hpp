@@ -235,8 +235,9 @@ class ChatService {
   // Ends an answer after the token that completes one of the request's stop texts.
   static std::function<bool(const tooldecode::TokenEvent&)> stop_of(const AnswerText& begin);
 
-  tooldecode::EngineListener listener(const ChatSession& session, const std::string& id,
-                                      std::size_t choice, bool stream);
+  tooldecode::EngineListener listener(const ChatSession& session,
+                                      const tooldecode::EngineRequest& request, std::size_t choice,
+                                      bool stream);
 
   // Runs after the step, so that the counts include a delivered reply.
   void deliver();

@@ -65,6 +65,11 @@ Tokens render(std::span<const td::ToolCall> calls, std::span<const td::ToolResul
   return td::constraint::JumpForwardText(masks().trie()).encode(text + "\n");
 }
 
+// What a request may have in place of `render`.
+Tokens render_briefly(std::span<const td::ToolCall>, std::span<const td::ToolResult> results) {
+  return td::constraint::JumpForwardText(masks().trie()).encode(results[0].output + "?");
+}
+
 /// A conversation between a model and tools, by itself and with one answer after another.
 template <class M>
 std::vector<td::EngineTurn> converse(const M& model, const td::EngineRequest& request) {
@@ -87,7 +92,7 @@ std::vector<td::EngineTurn> converse(const M& model, const td::EngineRequest& re
     if (turn.calls.empty() || turns.size() == request.max_turns) return turns;
     for (const td::ToolCall& call : turn.calls) turn.results.push_back(answer_of(call));
     prompt.insert(prompt.end(), output.tokens.begin(), output.tokens.end());
-    const Tokens more = render(turn.calls, turn.results);
+    const Tokens more = (request.render ? request.render : render)(turn.calls, turn.results);
     prompt.insert(prompt.end(), more.begin(), more.end());
   }
 }
@@ -288,7 +293,8 @@ TEST_CASE("EngineSpeculator with run_tool answers as a client that runs those to
     const RandomModel model{masks().vocabulary().size(), {.seed = seed, .spread = 3}};
     td::ToolCache cache;
     Engine engine{model, seed % 2 == 0 ? nullptr : &cache, render};
-    td::EngineRequest request                  = random_request("r", random);
+    td::EngineRequest request = random_request("r", random);
+    if (seed % 3 == 0) request.render = render_briefly;
     const std::vector<td::EngineTurn> expected = converse(model, request);
     const auto is_here = [&](const td::ToolCall& call) {  // most tools, by name
       return seed % 2 != 0 || std::hash<std::string>{}(call.name) % 2 != 0;

@@ -62,6 +62,7 @@ struct EngineRequest {
   /// Samples each call under several orders of its parameters; no drafts are made then.
   std::optional<OrderConsistencyOptions> consistency{};
   RequestOrigin origin{};  ///< for passes that are shared, see BatchOptions
+  ResultTokens render{};   ///< in place of the engine's; null: the engine's
 };
 
 /// One answer of a response.

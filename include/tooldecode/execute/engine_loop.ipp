@@ -275,7 +275,8 @@ TOOLDECODE_INLINE std::optional<std::vector<TokenId>> EngineLoop::look_for_resul
     stop_waiting(active);
     std::vector<TokenId> more;
     try {
-      more = render_(turn.calls, results);
+      const ResultTokens& own = active.request.render;
+      more                    = (own ? own : render_)(turn.calls, results);
     } catch (const Error& error) {  // for example a chat template that takes no results
       active.reply.error = error;
       finish(active);
