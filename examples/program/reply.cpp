@@ -23,10 +23,20 @@ constexpr const char* white_space = " \t\r\n";
 
 }  // namespace
 
+AnswerText::Events AnswerText::push(tooldecode::TokenId token) {
+  if (dropped_.before_text && !begun_ && !has_block_) begin_.push_back(token);
+  return shown(stream_.push(token));
+}
+
+bool AnswerText::drops_space() const {
+  // An empty block has no text.
+  return dropped_.before_text && (has_block_ || reasoning_tokens(begin_) > 0);
+}
+
 AnswerText::Events AnswerText::finish() {
   Events events = shown(stream_.finish());
   std::string rest;
-  if (!calls_ && !dropped_.before_text) rest = stops_.push(std::exchange(space_, {}));
+  if (!calls_ && !drops_space()) rest = stops_.push(std::exchange(space_, {}));
   rest += stops_.finish();
   if (!rest.empty()) events.push_back({.kind = Kind::text, .text = std::move(rest)});
   return events;
@@ -34,7 +44,8 @@ AnswerText::Events AnswerText::finish() {
 
 AnswerText::Events AnswerText::shown(Events events) {
   for (tooldecode::StreamEvent& event : events) {
-    calls_ = calls_ || event.kind == Kind::call_begin;
+    calls_     = calls_ || event.kind == Kind::call_begin;
+    has_block_ = has_block_ || event.kind == Kind::reasoning;
     if (event.kind == Kind::reasoning && dropped_.around_reasoning) {
       event.text = reasoning(event.text);
     }
@@ -44,7 +55,7 @@ AnswerText::Events AnswerText::shown(Events events) {
       const std::size_t first = space_.find_first_not_of(white_space);
       begun_                  = first != std::string::npos;
       event.text              = begun_ ? std::exchange(space_, {}) : std::string();
-      if (begun_ && dropped_.before_text) event.text.erase(0, first);
+      if (begun_ && drops_space()) event.text.erase(0, first);
     }
     event.text = stops_.push(event.text);
   }

@@ -35,7 +35,7 @@ namespace program {
 /// White space that is left out of an answer, because it only separates its parts.
 struct DroppedSpace {
   bool around_reasoning = false;
-  bool before_text      = false;
+  bool before_text      = false;  ///< where reasoning came before
 };
 
 /// The events of a turn so far. Text becomes content as soon as it is known not to begin a stop
@@ -53,7 +53,7 @@ class AnswerText {
         constraint_(std::move(calls)),
         stream_(constraint_) {}
 
-  [[nodiscard]] Events push(tooldecode::TokenId token) { return shown(stream_.push(token)); }
+  [[nodiscard]] Events push(tooldecode::TokenId token);
   [[nodiscard]] Events finish();
   /// The stop text that was found, or null.
   [[nodiscard]] const std::string* stop() const noexcept { return stops_.found(); }
@@ -64,6 +64,8 @@ class AnswerText {
   using Kind = tooldecode::StreamEvent::Kind;
 
   [[nodiscard]] Events shown(Events events);
+  // Whether the white space that begins the text is dropped.
+  [[nodiscard]] bool drops_space() const;
   // What a text of reasoning adds, without white space at the beginning and end of it all.
   [[nodiscard]] std::string reasoning(const std::string& text);
 
@@ -74,6 +76,8 @@ class AnswerText {
   std::string thought_space_;  // white space that ends the reasoning so far
   bool has_thought_ = false;   // some reasoning was not white space
   bool calls_       = false;
+  bool has_block_   = false;                // some text was reasoning
+  std::vector<tooldecode::TokenId> begin_;  // the first tokens, as `drops_space` needs them
   tooldecode::ToolCallFSM constraint_;
   tooldecode::CallStream stream_;
 };

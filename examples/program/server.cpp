@@ -281,7 +281,7 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
   const AnswerRules rules{.whitespace = options_.whitespace,
                           .reasoning  = reasoning(chat, prompt_of_all)};
   auto calls = constraints_.get(*assistant_, *format_, chat, rules, client, watch);
-  // Behind reasoning a value of a grammar may begin with white space.
+  // Only a value of a schema may have white space before it, which is no part of the text.
   const DroppedSpace dropped{.around_reasoning = rules.reasoning.has_value(),
                              .before_text      = rules.reasoning && chat.text.any()};
   ChatSession session{.unique = random_name(),

@@ -85,6 +85,13 @@ TEST_CASE("AnswerText: drops the white space around reasoning and before the tex
     const auto no_thought = std::vector<TokenId>{think} + "\n\n" + no_think;
     CHECK(shown(AnswerText(calls, {}, all_space), no_thought + "\n\nHi").reasoning.empty());
     CHECK(shown(AnswerText(calls, {}, all_space), no_thought + "\n\nHi").text == "Hi");
+    const auto empty = std::vector<TokenId>{think} + no_think;
+    CHECK(shown(AnswerText(calls, {}, all_space), empty + "\n\nHi").text == "Hi");
+    CHECK(shown(AnswerText(calls, {}, all_space), empty + "\n\n").text.empty());
+    // Without a block all of it is the answer.
+    const auto plain = std::vector<TokenId>() + "    int x;";
+    CHECK(shown(AnswerText(calls, {}, all_space), plain).text == "    int x;");
+    CHECK(shown(AnswerText(calls, {}, all_space), std::vector<TokenId>() + "\n\n").text == "\n\n");
     // A stop text in the reasoning ends nothing.
     CHECK(shown(AnswerText(calls, {"So."}, all_space), block + "Yes. So. No.").text == "Yes. ");
   }
