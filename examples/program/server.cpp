@@ -432,16 +432,18 @@ std::optional<tooldecode::formats::ReasoningDelimiters> ChatService::reasoning(
   const ToolChoice choice = chat.tools.choice.choice;
   const bool is_call      = choice == ToolChoice::required || choice == ToolChoice::named;
   if (has_messages_ && !is_call) return std::nullopt;  // the texts have messages of reasoning
-  if (options_.reasoning != automatic_reasoning) {
-    return parse_reasoning(options_.reasoning, *format_);
+  std::string where = options_.reasoning;
+  if (where == automatic_reasoning) {
+    if (!depends_on_prompt_) return std::nullopt;
+    if (has_messages_) return format_->reasoning;
+    const auto& delimiters = format_->reasoning;
+    where = reasoning_after(end_of_prompt(assistant_->tokenizer.vocabulary(), prompt, delimiters),
+                            delimiters);
   }
-  if (!depends_on_prompt_) return std::nullopt;
-  if (has_messages_) return format_->reasoning;
-  const auto& delimiters = format_->reasoning;
-  return parse_reasoning(
-      reasoning_after(end_of_prompt(assistant_->tokenizer.vocabulary(), prompt, delimiters),
-                      delimiters),
-      *format_);
+  auto block = parse_reasoning(where, *format_);
+  // A text of the grammar may begin as a block does.
+  if (block && !block->begin.empty() && chat.text.grammar) return std::nullopt;
+  return block;
 }
 
 bool ChatService::must_end(const ChatRequest& chat) {
