@@ -290,9 +290,10 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
   session.tools = enforced_tools(chat.tools, calls.tools());
   session.id    = chat.response_id.empty() ? std::string(id_prefix(chat.api)) + session.unique
                                            : chat.response_id;
-  // Tools that are not enforced may be left out.
+  // Tools that cannot be enforced are changed or left out.
   const bool is_final =
-      early && chat.tools.choice.enforcement == tooldecode::ToolEnforcement::strict;
+      early && (chat.tools.choice.enforcement == tooldecode::ToolEnforcement::strict ||
+                unenforced_places(chat.tools.documents, session.tools).empty());
   auto prompt           = is_final ? std::move(*early) : write_prompt(session.tools);
   session.prompt_tokens = prompt.size();
   if (prompt.empty()) {
