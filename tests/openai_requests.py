@@ -68,7 +68,8 @@ def test_template_variables(server):
                                                   ("budget", "enable_thinking", "mark")], headers.items()
     place = "chat_template_kwargs"
     for code, name, value in (*(("unsupported_parameter", name, "x") for name in (
-            "messages", "tools", "add_generation_prompt", "bos_token", "eos_token")),
+            "messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "true", "True", "false", "False", "none",
+            "None", "raise_exception", "namespace", "dict", "range", "strftime_now", "tojson")),
                               ("invalid_type", "budget", [3]), ("invalid_type", "budget", {}),
                               ("invalid_value", "a b", 1), ("invalid_value", "a\r\nX: b", 1), ("invalid_value", "a" * 65, 1)):
         server.refused(400, code, f"{place}.{name}", request(GOODBYE, None, **{place: {name: value}}))

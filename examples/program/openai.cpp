@@ -179,9 +179,14 @@ std::optional<std::string> read_reasoning_effort(const Fields& object, const cha
 
 TemplateVariables read_variables(const Fields& request) {
   if (request.find(variables_key) == nullptr) return {};
-  const Fields given                    = request.object(variables_key);
-  constexpr std::string_view set_here[] = {"messages", "tools", "add_generation_prompt",
-                                           "bos_token", "eos_token"};
+  const Fields given = request.object(variables_key);
+  // A variable would hide a constant or a function that templates use.
+  constexpr std::string_view set_here[] = {"messages",     "tools",     "add_generation_prompt",
+                                           "bos_token",    "eos_token", "true",
+                                           "True",         "false",     "False",
+                                           "none",         "None",      "raise_exception",
+                                           "namespace",    "dict",      "range",
+                                           "strftime_now", "tojson"};
   TemplateVariables variables;
   for (const auto& [name, value] : request.at(variables_key).items()) {
     if (value.is_null()) continue;
