@@ -252,6 +252,10 @@ def test_refusals():
             with server.open("POST", "/v1/chat/completions", body) as response:
                 error = json.loads(response.read())["error"]
             assert response.status == 400 and error["param"] == param and what in error["message"], (entry, error)
+        marked = request(GOODBYE, [{**SHOP, "cache_control": {"type": "ephemeral"}}], max_tokens=4)
+        with server.open("POST", "/v1/chat/completions", marked) as response:
+            assert response.status == 200, response.read()
+            assert response.headers["X-Tooldecode-Ignored"] == "tools[].cache_control", response.headers.items()
         twice = request(WEATHER, [SHOP, {**SHOP, "allowed_tools": ["book_table"]}])
         assert "book_table" in server.refused(400, "invalid_value", "tools[1].server_label", twice)["message"]
         for choice in ("required", {"type": "function", "function": {"name": "get_weather"}}):

@@ -124,8 +124,8 @@ HostedTools::Expanded HostedTools::expand(Json& body) const {
       entry.fail(key, "is not supported: `serve --mcp LABEL=COMMAND` names the servers",
                  "unsupported_value");
     }
-    entry.allow(
-        {"type", "server_label", "server_description", "allowed_tools", "require_approval"});
+    entry.allow({"type", "server_label", "server_description", "allowed_tools", "require_approval"},
+                used.ignored);
     if (entry.find("require_approval") != nullptr && entry.at("require_approval") != "never") {
       entry.fail("require_approval", "is supported as never only: nobody is asked",
                  "unsupported_value");

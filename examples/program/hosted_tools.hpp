@@ -12,6 +12,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include <tooldecode/execute/tool_executor.hpp>
 #include <tooldecode/execute/tool_result.hpp>
@@ -44,7 +45,8 @@ class HostedTools {
 
   /// What a request asks for.
   struct Expanded {
-    Labels labels;         ///< of the tools that it may have run here
+    Labels labels;                     ///< of the tools that it may have run here
+    std::vector<std::string> ignored;  ///< members of entries without effect, by place
     Json tools = nullptr;  ///< as the client wrote them; null without an entry of type `mcp`
   };
 

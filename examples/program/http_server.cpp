@@ -425,6 +425,11 @@ void HttpServer::chat(Parse parse, const std::string& text, httplib::Response& r
       parse(body, service_->format(), service_->assistant().tokenizer.vocabulary().size());
   if (!hosted.labels.empty()) {
     request.host(std::move(hosted.labels));
+    for (std::string& name : hosted.ignored) {
+      if (std::ranges::find(request.ignored, name) == request.ignored.end()) {
+        request.ignored.push_back(std::move(name));
+      }
+    }
     if (request.echo.contains("tools")) request.echo["tools"] = std::move(hosted.tools);
   }
   require_model(request.model);
