@@ -74,6 +74,8 @@ def main():
         (("--speculation", "eagle3"), "eagle3.safetensors"),
         (("--speculation", "eagle", "--k", "9000"), "k = 9000"),
         (("--speculation", "eagle", "--ranks", "no-such-file"), "no-such-file"),
+        (("--gpu-layers", "1"), "--gpu-layers: must be 0"),
+        (("--device", "cuda", "--gpu-layers", "-1"), "--gpu-layers: must be 0"),
         (("--device", "gpu"), '--device "gpu": must be cpu or cuda'),
     ):
         failed = run(*arguments)

@@ -148,7 +148,8 @@ Drafting load_drafting(const DraftOptions& options, const ModelOptions& running,
   if (!options.draft_model.empty()) {
     ModelOptions draft = running;
     draft.name         = options.draft_model;
-    drafting.model     = load_assistant(draft);
+    if (model_file(draft.name).extension() != ".gguf") draft.gpu_layers = 0;
+    drafting.model = load_assistant(draft);
     tooldecode::draft::require_same_vocabulary(drafting.model->tokenizer.vocabulary(),
                                                target.tokenizer.vocabulary(),
                                                drafting.model->model_ref().vocabulary_size());

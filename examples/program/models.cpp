@@ -88,6 +88,12 @@ std::shared_ptr<const Assistant> load_on_device(const std::filesystem::path&, co
 
 std::shared_ptr<const Assistant> load_assistant(const ModelOptions& options) {
   const std::filesystem::path place = model_file(options.name);
+  const bool by_llama_cpp           = options.device != "cuda" && place.extension() == ".gguf";
+  if (options.gpu_layers != 0 && !by_llama_cpp) {
+    throw tooldecode::Error(tooldecode::Errc::invalid_option, "--gpu-layers",
+                            "must be 0 where llama.cpp does not run the model: it runs GGUF files "
+                            "without --device cuda");
+  }
   if (options.device == "cuda") return load_on_device(place, options);
   if (options.device != "cpu") {
     throw tooldecode::Error(tooldecode::Errc::invalid_option, "--device", options.device,
