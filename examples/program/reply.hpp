@@ -57,7 +57,8 @@ class AnswerText {
   [[nodiscard]] Events finish();
   /// The stop text that was found, or null.
   [[nodiscard]] const std::string* stop() const noexcept { return stops_.found(); }
-  /// How many of a whole turn's tokens are reasoning, with those that open and close it.
+  /// How many of a whole turn's tokens are reasoning, with those that close it and the last
+  /// one of those that open it.
   [[nodiscard]] std::size_t reasoning_tokens(std::span<const tooldecode::TokenId> turn) const;
 
  private:
