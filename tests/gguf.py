@@ -289,26 +289,35 @@ def test_reasoning():
     template = ("{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
                 "{% if add_generation_prompt %}<|im_start|>assistant\n{% if reasoning_effort == 'high' %}<think>\n"
                 "{% elif reasoning_effort == 'low' %}<think>\n\n</think>\n\n{% endif %}{% endif %}")
+    always = {"logit_bias": {"1000": 100}}  # this token
+    def message(server, **more):
+        answer = server.chat(serve.request(QUESTION, model="thinker", **{"tools": None, "max_tokens": 8, **more}))
+        count = answer["usage"]["completion_tokens_details"]["reasoning_tokens"]
+        found = answer["choices"][0]["message"]
+        assert ("reasoning_content" in found) == (count > 0), answer
+        return found
     with tempfile.TemporaryDirectory() as folder:
         path = with_template(pathlib.Path(folder) / "thinker.gguf", template)
         with serve.Server("--model", str(path), "--threads", "1", "--timeout", "600") as server:
-            def message(**more):
-                answer = server.chat(serve.request(QUESTION, model="thinker", **{"tools": None, "max_tokens": 8, **more}))
-                count = answer["usage"]["completion_tokens_details"]["reasoning_tokens"]
-                found = answer["choices"][0]["message"]
-                assert ("reasoning_content" in found) == (count > 0), answer
-                return found
             # Constraints with and without a block take turns in the cache.
             for _ in range(2):
-                opened = message(reasoning_effort="high")
+                opened = message(server, reasoning_effort="high")
                 assert opened["reasoning_content"] and opened["content"] == "", opened
                 for effort in (None, "low"):
-                    assert message(reasoning_effort=effort)["content"], effort
-            called = message(reasoning_effort="high", tools=serve.TOOLS, tool_choice="required", max_tokens=80)
+                    assert message(server, reasoning_effort=effort)["content"], effort
+            called = message(server, reasoning_effort="high", tools=serve.TOOLS, tool_choice="required", max_tokens=80)
             assert called["reasoning_content"] and called["tool_calls"] and called["content"] is None, called
         with serve.Server("--model", str(path), "--threads", "1", "--timeout", "600", "--reasoning", "no") as server:
-            plain = server.chat(serve.request(QUESTION, model="thinker", tools=None, max_tokens=8, reasoning_effort="high"))
-            assert plain["choices"][0]["message"]["content"], plain
+            assert message(server, reasoning_effort="high")["content"]
+            word = message(server, **always, max_tokens=1)["content"]
+        # The model writes the delimiter again and again: a block if there may be one, else text.
+        form = pathlib.Path(folder) / "form.json"
+        form.write_text(json.dumps({"type": "call_format", "name": "form", "style": "json", "begin": "<call>", "end": "</call>",
+                                    "reasoning": {"begin": word, "end": "</think>"}}), encoding="utf-8")
+        with serve.Server("--model", str(path), "--threads", "1", "--timeout", "600", "--format", str(form)) as server:
+            block, text = (message(server, **always, reasoning_effort=effort) for effort in (None, "low"))
+            assert block == {"role": "assistant", "content": "", "reasoning_content": (word * 7).strip()}, block
+            assert text == {"role": "assistant", "content": word * 8}, text
 
 
 def test_crowd():
