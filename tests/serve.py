@@ -364,6 +364,10 @@ def test_reasoning(server):
         assert stopped[0] == expected, "a stop text in the reasoning ends nothing"
         cut, finish, _ = answered(block, {**body, "max_tokens": 3})
         assert cut == {**expected, "content": ""} and finish == "length", cut
+        only = f"{begin} why {end} so"
+        for more in ({"guided_choice": [only]}, {"guided_regex": only.replace("?", "[?]").replace(".", "[.]")}):
+            message, finish, _ = answered(block, request(JOKE, tools=None, max_tokens=60, **more))
+            assert (message, finish) == ({"role": "assistant", "content": only}, "stop"), (message, more)
     opened = {**expected, "reasoning_content": text.partition(end)[0].strip()}
     schema = {"type": "object", "properties": {"sky": {"enum": ["clear", "grey"]}}, "required": ["sky"],
               "additionalProperties": False}
