@@ -1,11 +1,11 @@
-// Masks of real schemas and tools, as hashes: a change that is to make masks faster leaves them equal, bit for bit.
-// A change that is to alter masks alters a hash, which the test prints.
+// A change that makes masks faster leaves them equal, bit for bit. One that alters masks alters a
+// hash here, which the test prints.
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <filesystem>
 #include <random>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>
@@ -26,75 +26,85 @@ using namespace tooldecode;
 
 namespace {
 
-struct Walks {
-  std::uint64_t hash = 0;
-  std::size_t masks = 0, refused = 0;
+// Random walks by masks over Qwen2's vocabulary, and a hash of all that they see.
+class Walks {
+ public:
+  explicit Walks(const std::filesystem::path& vocabulary)
+      : vocabulary_(vocabulary::parse_compact_vocabulary(test::read_text(vocabulary)).vocabulary()),
+        index_(vocabulary_) {}
 
-  void fold(std::uint64_t value) { hash = core::hash_combine(hash, value); }
+  template <class Make>
+  void add(const Make& make) {
+    ++seed_;
+    try {
+      walk(make(index_));
+    } catch (const Error& error) {
+      ++refused_;
+      fold(static_cast<std::uint64_t>(error.code()));
+    }
+  }
 
-  // Draws a token from each mask: half of the draws are from its first 200, so that keys end.
+  [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
+  [[nodiscard]] std::string counts() const {
+    return std::to_string(masks_) + " masks, " + std::to_string(refused_) + " refused";
+  }
+
+ private:
+  void fold(std::uint64_t value) { hash_ = core::hash_combine(hash_, value); }
+
+  // Half of the tokens are drawn from the first 200 of a mask, so that keys end.
   template <class C>
-  void walk(const C& constraint, std::size_t vocabulary_size, unsigned seed) {
-    std::mt19937 random(seed);
-    TokenMask mask(vocabulary_size);
+  void walk(const C& constraint) {
+    std::mt19937 random(seed_);
+    TokenMask mask(vocabulary_.size());
     auto state = constraint.initial();
     for (int step = 0; step < 30 && !constraint.is_finished(state); ++step) {
       constraint.fill_mask(state, mask.words());
-      ++masks;
+      ++masks_;
       for (const std::uint32_t word : mask.words()) fold(word);
       std::vector<TokenId> tokens;
       ConstMaskView(mask.words()).for_each([&](TokenId token) { tokens.push_back(token); });
+      REQUIRE_FALSE(tokens.empty());
       const std::size_t count =
           random() % 2 == 0 ? std::min<std::size_t>(tokens.size(), 200) : tokens.size();
       state = constraint.advance(state, tokens[random() % count]).value();
     }
   }
 
-  template <class Make>
-  void add(std::size_t vocabulary_size, unsigned seed, const Make& make) {
-    try {
-      walk(make(), vocabulary_size, seed);
-    } catch (const Error& error) {
-      ++refused;
-      fold(static_cast<std::uint64_t>(error.code()));
-    }
-  }
+  Vocabulary vocabulary_;
+  VocabularyIndex index_;
+  unsigned seed_      = 0;
+  std::uint64_t hash_ = 0;
+  std::size_t masks_ = 0, refused_ = 0;
 };
 
 }  // namespace
 
 TEST_CASE("Masks of BFCL's tools are those of before", "[published]") {
   TOOLDECODE_REQUIRE_SHARED(path, "vocab/qwen2.json.gz");
-  const Vocabulary vocabulary =
-      vocabulary::parse_compact_vocabulary(test::read_text(path)).vocabulary();
-  const VocabularyIndex index(vocabulary);
-  Walks walks;
-  unsigned seed = 0;
-  for (const auto file : {"simple_python", "multiple", "live_simple"}) {
+  Walks walks(path);
+  for (const auto* file : {"simple_python", "multiple", "live_simple"}) {
     TOOLDECODE_REQUIRE_SHARED(rows, "bfcl/" + std::string(file) + ".jsonl");
     for (const JsonValue& row : test::read_jsonl(rows)) {
-      walks.add(vocabulary.size(), ++seed, [&] {
+      walks.add([&](const VocabularyIndex& index) {
         return ToolCallFSM(index, ToolSet::from_json(row["functions"]), JsonCall::hermes(),
                            {.choice = ToolChoice::required});
       });
     }
   }
-  INFO("masks " << walks.masks << ", refused " << walks.refused);
-  CHECK(walks.hash == 0x23226c7bc5b7dff8);
+  INFO(walks.counts());
+  CHECK(walks.hash() == 0x23226c7bc5b7dff8);
 }
 
 TEST_CASE("Masks of JSONSchemaBench's schemas are those of before", "[published]") {
   TOOLDECODE_REQUIRE_SHARED(path, "vocab/qwen2.json.gz");
   TOOLDECODE_REQUIRE_SHARED(rows, "jsonschema/jsonschemabench.jsonl.gz");
-  const Vocabulary vocabulary =
-      vocabulary::parse_compact_vocabulary(test::read_text(path)).vocabulary();
-  const VocabularyIndex index(vocabulary);
-  Walks walks;
-  unsigned seed = 0;
+  Walks walks(path);
   for (const JsonValue& row : test::read_jsonl(rows)) {
-    walks.add(vocabulary.size(), ++seed,
-              [&] { return Constraint(index, Grammar::json_schema(row["schema"].text())); });
+    walks.add([&](const VocabularyIndex& index) {
+      return Constraint(index, Grammar::json_schema(row["schema"].text()));
+    });
   }
-  INFO("masks " << walks.masks << ", refused " << walks.refused);
-  CHECK(walks.hash == 0xfd2e0f089d09b979);
+  INFO(walks.counts());
+  CHECK(walks.hash() == 0xfd2e0f089d09b979);
 }

@@ -48,7 +48,7 @@ TOOLDECODE_INLINE void MaskBuilder::collect(Span place, NodeIndex node) {
   const auto is_walked = [&](const grammar::StackFrame& frame) {
     return !is_lexeme(frame) && !is_key(frame);
   };
-  // At most nodes of the trie all positions are walked.
+  // Few nodes of the trie have positions that are not walked.
   if (std::ranges::all_of(walk_.positions(place), is_walked)) return walk(place, node);
   std::vector<grammar::StackFrame> rest, lexemes, keys;
   for (const grammar::StackFrame& frame : walk_.positions(place)) {
