@@ -29,24 +29,36 @@ class PatternTerms {
   explicit PatternTerms(const Pattern& pattern);
 
   [[nodiscard]] const std::vector<CodePointSet>& classes() const noexcept { return classes_; }
+  [[nodiscard]] std::size_t size() const noexcept { return terms_.size(); }
 
   // The texts that match as a whole, or that contain a match.
   Term whole() { return build(pattern_.root(), terms_.empty(), true); }
   Term anywhere();
 
-  [[nodiscard]] Before after(std::size_t letter) const;
+  [[nodiscard]] Before context_after(std::size_t letter) const;
   [[nodiscard]] bool depends_on_before(Term term) const { return terms_[term].on_before; }
   [[nodiscard]] bool is_nothing(Term term) const noexcept { return term == terms_.nothing(); }
 
   bool ends(Term term, Before before) { return nullable(term, before, classes_.size()); }
 
-  // The term for the text after a character.
-  Term derivative(Term term, std::size_t letter, Before before);
+  // The derivatives of a term: the terms for the text after each character. Those of sets, and of
+  // what begins with a set, are not stored.
+  struct Derivatives {
+    std::size_t row = no_row;
+    Term set = 0, then = 0;
+  };
+  [[nodiscard]] Derivatives derivatives(Term term, Before before);
+  [[nodiscard]] Term after(const Derivatives& from, std::size_t letter) const {
+    if (from.row != no_row) return memo_[from.row + letter];
+    return terms_.has(from.set, letter) ? from.then : terms_.nothing();
+  }
 
  private:
+  static constexpr std::size_t no_row   = ~std::size_t{0};
   using Kind                            = RegexTerms::Kind;
   using Node                            = RegexTerms::Node;
   static constexpr std::uint32_t none   = ~std::uint32_t{0};
+  static constexpr std::uint32_t open   = none - 1;  // a row that is being computed
   static constexpr std::size_t max_memo = std::size_t{1} << 24;
   // Limits the recursion depth, and so the stack.
   struct Descent {
@@ -57,7 +69,7 @@ class PatternTerms {
 
   // The coarsest partition in which each set of the pattern is a union of classes.
   std::vector<CodePointSet> partition();
-  Term set_of(const CodePointSet& set);
+  Term set_of(std::size_t set);
 
   // A pattern node followed by `rest`; `begins`: the node may be at the beginning of the text.
   Term build(Pattern::Index index, Term rest, bool begins);
@@ -69,16 +81,19 @@ class PatternTerms {
   // Whether the empty text matches between the context before and a letter (or the end).
   bool nullable(Term term, Before before, std::size_t letter);
 
-  Term derive(Term term, std::size_t letter, Before before);
+  // Computes a row of `memo_`. Most characters lead to the same few terms, which are made once.
+  void derive(Term term, Before before, std::size_t row);
+  void derive_list(const Node& node, Term term, Before before, std::size_t row);
 
   const Pattern& pattern_;
   bool has_edges_ = false;
-  std::vector<char> is_word_;  // [classes]
+  std::vector<char> is_word_;                   // [classes]
+  std::vector<std::vector<std::uint64_t>> in_;  // [classes]: bits of the pattern's sets
   std::vector<CodePointSet> classes_;
   RegexTerms terms_;
-  std::vector<std::uint32_t> memo_at_;  // [terms]: index of its derivatives
-  std::vector<Term> memo_;
-  std::vector<Term> plain_;  // [nodes of the pattern, begins]
+  std::vector<std::uint32_t> memo_at_;  // [terms]: index of its rows, one for each context
+  std::vector<Term> memo_;              // rows of derivatives, [classes]
+  std::vector<Term> plain_;             // [nodes of the pattern, begins]
   std::size_t depth_ = 0;
 };
 

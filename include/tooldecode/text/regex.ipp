@@ -22,30 +22,33 @@ TOOLDECODE_INLINE PatternTerms::Term PatternTerms::anywhere() {
       {build(pattern_.root(), all, true), terms_.concat(terms_.any(), terms_.concat(all, later))});
 }
 
-TOOLDECODE_INLINE PatternTerms::Before PatternTerms::after(std::size_t letter) const {
+TOOLDECODE_INLINE PatternTerms::Before PatternTerms::context_after(std::size_t letter) const {
   return has_edges_ && is_word_[letter] ? after_word : after_other;
 }
 
-TOOLDECODE_INLINE PatternTerms::Term PatternTerms::derivative(Term term, std::size_t letter,
-                                                              Before before) {
+TOOLDECODE_INLINE PatternTerms::Derivatives PatternTerms::derivatives(Term term, Before before) {
   terms_.spend(1);
   const Node node = terms_[term];
-  if (node.kind == Kind::set) return terms_.has(term, letter) ? terms_.empty() : terms_.nothing();
+  if (node.kind == Kind::set) return {.set = term, .then = terms_.empty()};
   if (node.kind == Kind::concat && terms_[node.a].kind == Kind::set) {
-    return terms_.has(node.a, letter) ? node.b : terms_.nothing();
+    return {.set = node.a, .then = node.b};
   }
-  const std::size_t places = classes_.size() * (node.on_before ? 3 : 1);
+  const std::size_t width = classes_.size();
   if (memo_at_.size() <= term) memo_at_.resize(terms_.size(), none);
   if (memo_at_[term] == none) {
+    const std::size_t places = width * (node.on_before ? 3 : 1);
     if (memo_.size() + places > max_memo) RegexTerms::too_large();
     memo_at_[term] = static_cast<std::uint32_t>(memo_.size());
     memo_.resize(memo_.size() + places, none);
   }
-  const std::size_t place =
-      memo_at_[term] + letter + (node.on_before ? before : 0) * classes_.size();
-  if (memo_[place] != none) return memo_[place];
-  const Descent descent(depth_);
-  return memo_[place] = derive(term, letter, before);
+  const std::size_t row = memo_at_[term] + (node.on_before ? before : 0) * width;
+  if (memo_[row] == open) RegexTerms::too_large();
+  if (memo_[row] == none) {
+    const Descent descent(depth_);
+    memo_[row] = open;
+    derive(term, before, row);
+  }
+  return {.row = row};
 }
 
 TOOLDECODE_INLINE PatternTerms::Descent::Descent(std::size_t& depth) : depth_(depth) {
@@ -87,15 +90,16 @@ TOOLDECODE_INLINE std::vector<CodePointSet> PatternTerms::partition() {
     CodePointSet set(std::move(ranges));
     if (set.empty()) continue;
     is_word_.push_back(word.contains(set.ranges()[0].first) ? 1 : 0);
+    in_.push_back(in);
     classes.push_back(std::move(set));
   }
   return classes;
 }
 
-TOOLDECODE_INLINE PatternTerms::Term PatternTerms::set_of(const CodePointSet& set) {
+TOOLDECODE_INLINE PatternTerms::Term PatternTerms::set_of(std::size_t set) {
   RegexTerms::Bits bits(classes_.size() / 64 + 1, 0);
   for (std::size_t c = 0; c < classes_.size(); ++c) {
-    if (set.contains(classes_[c].ranges()[0].first)) bits[c / 64] |= std::uint64_t{1} << (c % 64);
+    if (in_[c][set / 64] >> (set % 64) & 1) bits[c / 64] |= std::uint64_t{1} << (c % 64);
   }
   return terms_.set(bits);
 }
@@ -156,7 +160,7 @@ TOOLDECODE_INLINE PatternTerms::Term PatternTerms::plain(Pattern::Index index, b
   Term made                 = terms_.empty();
   switch (node.kind) {
     case Pattern::Kind::set:
-      made = set_of(pattern_.sets()[node.set]);
+      made = set_of(node.set);
       break;
     case Pattern::Kind::begin:
       made = begins ? terms_.begin() : terms_.nothing();
@@ -214,58 +218,154 @@ TOOLDECODE_INLINE bool PatternTerms::nullable(Term term, Before before, std::siz
   }
 }
 
-TOOLDECODE_INLINE PatternTerms::Term PatternTerms::derive(Term term, std::size_t letter,
-                                                          Before before) {
-  const Node node    = terms_[term];
-  const auto of      = [&](Term one) { return derivative(one, letter, before); };
-  const auto of_list = [&] {
-    std::vector<Term> list = terms_.list(term);
-    for (Term& one : list) one = of(one);
-    return list;
+TOOLDECODE_INLINE void PatternTerms::derive(Term term, Before before, std::size_t row) {
+  const Node node         = terms_[term];
+  const std::size_t width = classes_.size();
+  terms_.spend(width / 8);
+  // Fills the row; `make` is called once for equal keys, of which there are few.
+  const auto fill = [&](const auto& key_of, const auto& make) {
+    using Key                       = decltype(key_of(std::size_t{}));
+    constexpr std::size_t max_known = 32;
+    std::vector<std::pair<Key, Term>> known;
+    for (std::size_t c = 0; c < width; ++c) {
+      const Key key    = key_of(c);
+      const auto found = std::ranges::find(known, key, &std::pair<Key, Term>::first);
+      if (found != known.end()) {
+        memo_[row + c] = found->second;
+        continue;
+      }
+      const Term made = make(key);
+      memo_[row + c]  = made;
+      if (known.size() < max_known) known.emplace_back(key, made);
+    }
   };
   switch (node.kind) {
     case Kind::concat: {
-      const Term first = terms_.concat(of(node.a), node.b);
-      if (!nullable(node.a, before, letter)) return first;
-      return terms_.any_of({first, of(node.b)});
+      const Derivatives first   = derivatives(node.a, before);
+      const bool on_before      = terms_[node.a].on_before;
+      const bool may_skip       = on_before || terms_[node.a].mid;
+      const Derivatives skipped = may_skip ? derivatives(node.b, before) : Derivatives{};
+      fill(
+          [&](std::size_t c) {
+            const bool skips = on_before ? nullable(node.a, before, c) : may_skip;
+            return std::pair(after(first, c), skips ? after(skipped, c) : terms_.nothing());
+          },
+          [&](const std::pair<Term, Term>& key) {
+            const Term one = terms_.concat(key.first, node.b);
+            return is_nothing(key.second) ? one : terms_.any_of({one, key.second});
+          });
+      break;
     }
     case Kind::repeat: {
       // If the empty text matches here, the first repetitions may be skipped.
-      const bool may_skip = nullable(node.a, before, letter);
-      const Occurrences more{
-          may_skip || node.count.min == 0 ? 0 : node.count.min - 1,
-          node.count.max == Occurrences::unbounded ? Occurrences::unbounded : node.count.max - 1};
-      return terms_.concat(of(node.a), terms_.repeat(node.a, more));
+      const Derivatives once = derivatives(node.a, before);
+      fill([&](std::size_t c) { return std::pair(after(once, c), nullable(node.a, before, c)); },
+           [&](const std::pair<Term, bool>& key) {
+             const Occurrences more{key.second || node.count.min == 0 ? 0 : node.count.min - 1,
+                                    node.count.max == Occurrences::unbounded
+                                        ? Occurrences::unbounded
+                                        : node.count.max - 1};
+             return terms_.concat(key.first, terms_.repeat(node.a, more));
+           });
+      break;
     }
     case Kind::any_of:
-      return terms_.any_of(of_list());
     case Kind::all_of:
-      return terms_.all_of(of_list());
-    case Kind::negation:
-      return terms_.negation(of(node.a));
-    case Kind::loop:
-      return of(unrolled(node));
+      derive_list(node, term, before, row);
+      break;
+    case Kind::negation: {
+      const Derivatives of = derivatives(node.a, before);
+      fill([&](std::size_t c) { return after(of, c); },
+           [&](Term one) { return terms_.negation(one); });
+      break;
+    }
+    case Kind::loop: {
+      const Derivatives of = derivatives(unrolled(node), before);
+      for (std::size_t c = 0; c < width; ++c) memo_[row + c] = after(of, c);
+      break;
+    }
     default:
-      return terms_.nothing();
+      std::fill_n(memo_.begin() + static_cast<std::ptrdiff_t>(row), width, terms_.nothing());
+      break;
+  }
+}
+
+TOOLDECODE_INLINE void PatternTerms::derive_list(const Node& node, Term term, Before before,
+                                                 std::size_t row) {
+  const std::vector<Term> list = terms_.list(term);  // a copy: derivatives add lists
+  const std::size_t width      = classes_.size();
+  const bool is_union          = node.kind == Kind::any_of;
+  terms_.spend(list.size() * width / 8);
+  // Characters after which every member goes on with the same term are one group.
+  struct Group {
+    std::vector<Term> terms{};
+    Term made = none;
+  };
+  struct Split {
+    std::uint32_t from;
+    Term by;
+    std::uint32_t to;
+  };
+  std::vector<Group> groups(1);
+  std::vector<std::uint32_t> group_of(width, 0);
+  std::vector<Split> splits;
+  for (const Term one : list) {
+    const Derivatives of = derivatives(one, before);
+    splits.clear();
+    for (std::size_t c = 0; c < width; ++c) {
+      const Term by = after(of, c);
+      if (is_union && is_nothing(by)) continue;
+      const std::uint32_t from = group_of[c];
+      const auto known         = std::ranges::find_if(
+          splits, [&](const Split& split) { return split.from == from && split.by == by; });
+      if (known != splits.end()) {
+        group_of[c] = known->to;
+        continue;
+      }
+      group_of[c] = static_cast<std::uint32_t>(groups.size());
+      splits.push_back({from, by, group_of[c]});
+      groups.push_back({groups[from].terms});
+      groups.back().terms.push_back(by);
+    }
+  }
+  for (std::size_t c = 0; c < width; ++c) {
+    Group& group = groups[group_of[c]];
+    if (group.made == none) {
+      group.made =
+          is_union ? terms_.any_of(std::move(group.terms)) : terms_.all_of(std::move(group.terms));
+    }
+    memo_[row + c] = group.made;
   }
 }
 
 TOOLDECODE_INLINE TextDfa pattern_automaton(PatternTerms& terms, PatternTerms::Term start) {
-  using State               = std::pair<PatternTerms::Term, PatternTerms::Before>;
+  struct State {
+    PatternTerms::Term term;
+    PatternTerms::Before before;
+  };
   const std::size_t classes = terms.classes().size();
-  std::vector<State> order{{start, PatternTerms::at_begin}};
-  std::map<State, TextDfa::State> number{{order[0], 0}};
+  std::vector<State> order;
+  std::vector<TextDfa::State> number;  // [terms, contexts]
+  const auto number_of = [&](PatternTerms::Term term, PatternTerms::Before before) {
+    const std::size_t place = 3 * std::size_t{term} + before;
+    if (number.size() <= place) number.resize(3 * terms.size() + 3, TextDfa::dead);
+    if (number[place] == TextDfa::dead) {
+      number[place] = static_cast<TextDfa::State>(order.size());
+      order.push_back({term, before});
+    }
+    return number[place];
+  };
+  number_of(start, PatternTerms::at_begin);
   std::vector<TextDfa::Row> rows;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto [term, before] = order[i];
     TextDfa::Row row{std::vector<TextDfa::State>(classes, TextDfa::dead), terms.ends(term, before)};
+    const auto derivatives = terms.derivatives(term, before);
     for (std::size_t c = 0; c < classes; ++c) {
-      State next{terms.derivative(term, c, before), terms.after(c)};
-      if (terms.is_nothing(next.first)) continue;
-      if (!terms.depends_on_before(next.first)) next.second = PatternTerms::after_other;
-      const auto [known, fresh] = number.emplace(next, static_cast<TextDfa::State>(order.size()));
-      if (fresh) order.push_back(next);
-      row.next[c] = known->second;
+      const PatternTerms::Term next = terms.after(derivatives, c);
+      if (terms.is_nothing(next)) continue;
+      row.next[c] = number_of(
+          next, terms.depends_on_before(next) ? terms.context_after(c) : PatternTerms::after_other);
     }
     rows.push_back(std::move(row));
     if (order.size() > TextDfa::max_states || order.size() * classes > TextDfa::max_cells) {

@@ -4,12 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/text/occurrences.hpp>
 
 namespace tooldecode::text {
@@ -83,18 +83,17 @@ class RegexTerms {
  private:
   static constexpr std::size_t max_terms = 200'000, max_work = 1'000'000;
 
-  static void mix(std::uint64_t& hash, std::uint64_t value);
   // The index of a list in a table; adds a new list.
   template <class List>
-  static Term number(const List& list, std::vector<List>& table,
-                     std::unordered_map<std::uint64_t, Term>& index) {
+  static Term number(List list, std::vector<List>& table, core::InternIndex& index) {
     std::uint64_t hash = list.size();
-    for (const auto one : list) mix(hash, one);
-    for (;; ++hash) {
-      const auto [known, fresh] = index.emplace(hash, static_cast<Term>(table.size()));
-      if (fresh) table.push_back(list);
-      if (fresh || table[known->second] == list) return known->second;
-    }
+    for (const auto one : list) hash = core::hash_combine(hash, one);
+    return index.intern(
+        hash, [&](Term known) { return table[known] == list; },
+        [&] {
+          table.push_back(std::move(list));
+          return static_cast<Term>(table.size() - 1);
+        });
   }
   Term intern(Node node);
   void describe(Node& node) const;
@@ -111,7 +110,7 @@ class RegexTerms {
   std::vector<Node> terms_;
   std::vector<Bits> sets_;
   std::vector<std::vector<Term>> lists_;
-  std::unordered_map<std::uint64_t, Term> index_, set_index_, list_index_;
+  core::InternIndex index_, set_index_, list_index_;
   Term nothing_ = 0, empty_ = 0, any_ = 0, all_ = 0;
   std::size_t work_ = 0;
 };

@@ -76,8 +76,9 @@ TOOLDECODE_INLINE RegexTerms::Term RegexTerms::any_of(std::vector<Term> list) {
   };
   if (std::any_of(list.begin(), list.end(), is_nullable)) std::erase(list, empty_);
   if (list.empty()) return nothing_;
-  return list.size() == 1 ? list[0]
-                          : intern({.kind = Kind::any_of, .a = number(list, lists_, list_index_)});
+  return list.size() == 1
+             ? list[0]
+             : intern({.kind = Kind::any_of, .a = number(std::move(list), lists_, list_index_)});
 }
 
 TOOLDECODE_INLINE RegexTerms::Term RegexTerms::all_of(std::vector<Term> list) {
@@ -91,8 +92,9 @@ TOOLDECODE_INLINE RegexTerms::Term RegexTerms::all_of(std::vector<Term> list) {
     if (term == nothing_ || clashes) return nothing_;
   }
   if (list.empty()) return all_;
-  return list.size() == 1 ? list[0]
-                          : intern({.kind = Kind::all_of, .a = number(list, lists_, list_index_)});
+  return list.size() == 1
+             ? list[0]
+             : intern({.kind = Kind::all_of, .a = number(std::move(list), lists_, list_index_)});
 }
 
 TOOLDECODE_INLINE RegexTerms::Term RegexTerms::negation(Term a) {
@@ -115,30 +117,23 @@ TOOLDECODE_INLINE void RegexTerms::too_large() {
   throw Error(Errc::limit_exceeded, "", "a pattern that needs too many states");
 }
 
-TOOLDECODE_INLINE void RegexTerms::mix(std::uint64_t& hash, std::uint64_t value) {
-  hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL;
-  hash ^= hash >> 32;
-}
-
 TOOLDECODE_INLINE RegexTerms::Term RegexTerms::intern(Node node) {
   std::uint64_t hash = 0;
-  mix(hash, static_cast<std::uint64_t>(node.kind) << 32 | node.a);
-  mix(hash, std::uint64_t{node.b} << 32 | node.c);
-  mix(hash, std::uint64_t{node.count.min} << 32 | node.count.max);
-  for (;; ++hash) {
-    const auto [known, fresh] = index_.emplace(hash, static_cast<Term>(terms_.size()));
-    if (fresh) break;
-    const Node& other = terms_[known->second];
-    if (std::tie(other.kind, other.a, other.b, other.c, other.count) ==
-        std::tie(node.kind, node.a, node.b, node.c, node.count)) {
-      return known->second;
-    }
-  }
-  if (terms_.size() >= max_terms) too_large();
-  BuildBudget::spend(5);
-  describe(node);
-  terms_.push_back(node);
-  return static_cast<Term>(terms_.size() - 1);
+  hash = core::hash_combine(hash, static_cast<std::uint64_t>(node.kind) << 32 | node.a);
+  hash = core::hash_combine(hash, std::uint64_t{node.b} << 32 | node.c);
+  hash = core::hash_combine(hash, std::uint64_t{node.count.min} << 32 | node.count.max);
+  const auto equals = [&](Term known) {
+    const Node& other = terms_[known];
+    return std::tie(other.kind, other.a, other.b, other.c, other.count) ==
+           std::tie(node.kind, node.a, node.b, node.c, node.count);
+  };
+  return index_.intern(hash, equals, [&] {
+    if (terms_.size() >= max_terms) too_large();
+    BuildBudget::spend(5);
+    describe(node);
+    terms_.push_back(node);
+    return static_cast<Term>(terms_.size() - 1);
+  });
 }
 
 TOOLDECODE_INLINE void RegexTerms::describe(Node& node) const {

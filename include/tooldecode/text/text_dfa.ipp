@@ -309,29 +309,30 @@ TOOLDECODE_INLINE std::vector<TextDfa::State> TextDfa::blocks(const std::vector<
     work.push_back(1);
     for (State i = accepting; i < size; ++i) block[order[i]] = 1;
   }
-  std::vector<Entry> entries;
+  std::vector<std::vector<State>> sources(rows.empty() ? 0 : rows[0].next.size());  // [classes]
+  std::vector<std::uint32_t> letters;  // the classes that have sources
   std::vector<State> touched;
   while (!work.empty()) {
     const Block by = all[work.back()];
     work.pop_back();
-    entries.clear();
+    letters.clear();
     for (State i = by.begin; i < by.end; ++i) {
-      const auto& in = incoming[order[i]];
-      entries.insert(entries.end(), in.begin(), in.end());
+      for (const auto& [letter, from] : incoming[order[i]]) {
+        if (sources[letter].empty()) letters.push_back(letter);
+        sources[letter].push_back(from);
+      }
     }
-    std::sort(entries.begin(), entries.end());
-    for (std::size_t e = 0; e < entries.size();) {
+    for (const std::uint32_t letter : letters) {
       touched.clear();
-      const std::uint32_t letter = entries[e].first;
-      for (; e < entries.size() && entries[e].first == letter; ++e) {
-        const State s = entries[e].second;
-        Block& in     = all[block[s]];
+      for (const State s : sources[letter]) {
+        Block& in = all[block[s]];
         if (in.marked == 0) touched.push_back(block[s]);
         const State to = in.begin + in.marked++;
         std::swap(order[place[s]], order[to]);
         place[order[place[s]]] = place[s];
         place[s]               = to;
       }
+      sources[letter].clear();
       for (const State b : touched) {
         Block& old        = all[b];
         const State split = old.begin + std::exchange(old.marked, 0);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <unordered_set>
@@ -24,6 +25,24 @@ std::vector<T> taken(std::vector<T>& from, std::size_t first) {
   std::vector<T> last(std::make_move_iterator(begin), std::make_move_iterator(from.end()));
   from.erase(begin, from.end());
   return last;
+}
+
+// The first byte of a string's text that is not copied as it is: a quote, a backslash, a control
+// character, or a part of a character that is not ASCII. Words are tested as a whole.
+TOOLDECODE_INLINE const char* find_special(const char* first, const char* last, char quote) {
+  constexpr std::uint64_t ones = 0x0101010101010101ULL, highs = 0x80 * ones;
+  const auto has_zero        = [](std::uint64_t word) { return (word - ones) & ~word & highs; };
+  const std::uint64_t quotes = ones * static_cast<unsigned char>(quote);
+  for (std::uint64_t word; last - first >= 8; first += 8) {
+    std::memcpy(&word, first, sizeof word);
+    const std::uint64_t special = (word & highs) | ((word - 0x20 * ones) & ~word & highs) |
+                                  has_zero(word ^ quotes) | has_zero(word ^ '\\' * ones);
+    if (special != 0) break;
+  }
+  return std::find_if(first, last, [&](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 || byte >= 0x80 || c == quote || c == '\\';
+  });
 }
 
 }  // namespace detail
@@ -230,13 +249,9 @@ TOOLDECODE_INLINE void ValueReader::append_string(std::string& result) {
   const std::string_view end =
       triple ? rest().substr(0, 3) : rest().substr(0, 1);  // equals the opening quotes
   skip(end.size());
-  const auto is_plain = [&](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= 0x20 && byte < 0x80 && c != quote && c != '\\';
-  };
   while (true) {
     const char* const first = text_.data() + at_;
-    const char* const last  = std::find_if_not(first, text_.data() + text_.size(), is_plain);
+    const char* const last  = detail::find_special(first, text_.data() + text_.size(), quote);
     result.append(first, last);
     skip(static_cast<std::size_t>(last - first));
     if (triple ? accept(end) : accept(quote)) break;
