@@ -101,6 +101,52 @@ TEST_CASE("TextDfa of equal languages has equally many states and bounded throws
   CHECK_THROWS_AS(one.bounded({0, 100'000}), tooldecode::Error);
 }
 
+TEST_CASE("TextDfa finds dead ends of long lengths as a search of states and counts does",
+          "[text_dfa]") {
+  std::size_t free_of_them = 0, with_them = 0;
+  for (std::uint32_t seed = 0; seed < 400; ++seed) {
+    std::mt19937 random(seed);
+    const TextDfa dfa({{{'a', 'a'}}, {{'b', 'b'}}}, random_rows(random));
+    const auto min = static_cast<std::uint32_t>(random() % 30);
+    const Occurrences length{min, random() % 3 == 0
+                                      ? Occurrences::unbounded
+                                      : min + static_cast<std::uint32_t>(random() % 30)};
+    if (dfa.empty()) continue;
+    // Past the least count and as many states all counts are alike where there is no upper bound.
+    const std::size_t states = dfa.rows().size();
+    const bool open          = length.max == Occurrences::unbounded;
+    const std::size_t last   = open ? min + 2 * states : length.max;
+    std::vector<std::vector<char>> ends(last + 1, std::vector<char>(states, 0)), reached = ends;
+    reached[0][0] = 1;
+    for (std::size_t n = 0; n < last; ++n) {
+      for (std::size_t s = 0; s < states; ++s) {
+        for (const TextDfa::State t : dfa.rows()[s].next) {
+          if (t != TextDfa::dead && reached[n][s]) reached[n + 1][t] = 1;
+        }
+      }
+    }
+    for (std::size_t n = last + 1; n-- > 0;) {
+      for (std::size_t s = 0; s < states; ++s) {
+        ends[n][s] = n >= min && dfa.rows()[s].accepting ? 1 : 0;
+        for (const TextDfa::State t : dfa.rows()[s].next) {
+          if (t != TextDfa::dead && n < last && ends[n + 1][t]) ends[n][s] = 1;
+        }
+      }
+    }
+    bool expected = true;
+    for (std::size_t n = 0; n <= (open ? min : last); ++n) {
+      for (std::size_t s = 0; s < states; ++s) {
+        if (reached[n][s] && !ends[n][s]) expected = false;
+      }
+    }
+    INFO("seed " << seed << ", " << length.min << " to " << length.max);
+    CHECK(dfa.is_free_of_dead_ends(length) == expected);
+    ++(expected ? free_of_them : with_them);
+  }
+  CHECK(free_of_them > 20);
+  CHECK(with_them > 20);
+}
+
 TEST_CASE("TextDfa intersection, union, difference and subset equal those of sets of texts",
           "[text_dfa]") {
   const auto all = texts(5);

@@ -73,6 +73,7 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::member_set(ObjectForm form, const Membe
   if (!written.plain) set.strings = text_.syntax();
   set.every_spelling = text_.every_spelling();
   set.members.reserve(form.members.size());
+  bool has_tags = false;
   for (std::size_t i = 0; i < form.members.size(); ++i) {
     const auto& [name, id, required] = form.members[i];
     if (!written.plain && text_.holds_excluded(name)) {
@@ -82,10 +83,11 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::member_set(ObjectForm form, const Membe
     }
     NodeId content       = value(id);
     const bool is_tagged = written.first_tag && documented[i] < written.tags;
+    has_tags |= is_tagged;
     if (is_tagged) content = grammar_.tagged(*written.first_tag + documented[i], content);
     if (written.every_mark) content = grammar_.tagged(*written.every_mark, content);
     auto spellings = written.plain ? std::vector{name} : text_.key(name);
-    // No other member has the same tag, so there is no node to share.
+    // No other member has the same tag, so there is no node to share, nor is there a set.
     set.members.push_back({std::move(spellings),
                            is_tagged ? grammar_.sequence({written.assign, content})
                                      : sequence({written.assign, content}),
@@ -106,7 +108,7 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::member_set(ObjectForm form, const Membe
       if (!key->empty()) set.others.push_back({key, content});
     }
   }
-  return shared_set(set);
+  return has_tags ? grammar_.keyed_set(set) : shared_set(set);
 }
 
 TOOLDECODE_INLINE NodeId GrammarBuilder::content(const Form& form, const Members& written) {

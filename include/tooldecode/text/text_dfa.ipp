@@ -93,7 +93,6 @@ TOOLDECODE_INLINE bool TextDfa::is_free_of_dead_ends(const Occurrences& length) 
   const std::size_t top  = open ? length.min : length.max;
   const std::size_t ends = open ? top + states : top;
   if (ends > (std::size_t{1} << 23) / states) return false;
-  // Whether state s can end after exactly l code points: [ends + 1, states].
   std::vector<std::vector<State>> next_of(states);
   std::size_t steps = states;
   for (State s = 0; s < states; ++s) {
@@ -104,35 +103,58 @@ TOOLDECODE_INLINE bool TextDfa::is_free_of_dead_ends(const Occurrences& length) 
     next_of[s].erase(std::unique(next_of[s].begin(), next_of[s].end()), next_of[s].end());
     steps += next_of[s].size();
   }
-  BuildBudget::spend(((ends + 1) * steps) / 8);
-  std::vector<char> can((ends + 1) * states, 0);
-  for (State s = 0; s < states; ++s) can[s] = rows_[s].accepting ? 1 : 0;
-  for (std::size_t l = 1; l <= ends; ++l) {
-    for (State s = 0; s < states; ++s) {
-      for (const State t : next_of[s]) {
-        if (can[(l - 1) * states + t]) can[l * states + s] = 1;
-      }
+  // Rows for 0, 1, ... code points, up to the first that is equal to the one before it, as all later
+  // ones are then.
+  using Flags          = std::vector<char>;  // [states]
+  const auto rows_from = [&](Flags first, std::size_t last, const auto& step) {
+    std::vector<Flags> all{std::move(first)};
+    while (all.size() <= last) {
+      BuildBudget::spend(1 + steps / 8);
+      Flags next(states, 0);
+      step(all.back(), next);
+      if (next == all.back()) break;
+      all.push_back(std::move(next));
     }
-  }
-
-  std::vector<std::vector<char>> reached(top + 1, std::vector<char>(states, 0));
-  reached[0][0] = 1;
-  for (std::size_t n = 0; n < top; ++n) {
+    return all;
+  };
+  const auto row_of = [](const std::vector<Flags>& all, std::size_t count) -> const Flags& {
+    return all[std::min(count, all.size() - 1)];
+  };
+  // Whether state s can end after exactly so many more code points.
+  Flags accepting(states, 0);
+  for (State s = 0; s < states; ++s) accepting[s] = rows_[s].accepting ? 1 : 0;
+  const auto can = rows_from(std::move(accepting), ends, [&](const Flags& before, Flags& row) {
     for (State s = 0; s < states; ++s) {
-      if (!reached[n][s]) continue;
-      for (const State t : next_of[s]) reached[n + 1][t] = 1;
+      for (const State t : next_of[s]) row[s] |= before[t];
     }
-  }
+  });
+  // Whether state s is reached by so many code points.
+  Flags start(states, 0);
+  start[0]           = 1;
+  const auto reached = rows_from(std::move(start), top, [&](const Flags& before, Flags& row) {
+    for (State s = 0; s < states; ++s) {
+      if (!before[s]) continue;
+      for (const State t : next_of[s]) row[t] = 1;
+    }
+  });
   for (State s = 0; s < states; ++s) {
-    // next[l]: the shortest end of at least l code points
-    std::vector<std::size_t> next(ends + 2, ends + 1);
-    for (std::size_t l = ends + 1; l-- > 0;) next[l] = can[l * states + s] ? l : next[l + 1];
-    for (std::size_t n = 0; n <= top; ++n) {
-      if (!reached[n][s]) continue;
+    // The shortest end of at least l code points.
+    std::vector<std::size_t> shortest(can.size(), ends + 1);
+    const auto next = [&](std::size_t l) {
+      if (l < shortest.size()) return shortest[l];
+      return can.back()[s] ? l : ends + 1;
+    };
+    for (std::size_t l = can.size(); l-- > 0;) shortest[l] = can[l][s] ? l : next(l + 1);
+    const auto ends_dead = [&](std::size_t n) {
       const std::size_t missing = length.min > n ? length.min - n : 0;
-      const std::size_t max     = open ? ends : top - n;
-      if (next[missing] > max) return false;
+      return row_of(reached, n)[s] && next(missing) > (open ? ends : top - n);
+    };
+    // Of the counts past these, which miss nothing, the last leaves the least room.
+    const std::size_t apart = std::min(top, std::max<std::size_t>(reached.size(), length.min));
+    for (std::size_t n = 0; n <= apart; ++n) {
+      if (ends_dead(n)) return false;
     }
+    if (ends_dead(top)) return false;
   }
   return true;
 }
