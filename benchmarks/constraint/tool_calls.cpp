@@ -19,6 +19,7 @@
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/thread_pool.hpp>
+#include <tooldecode/formats/format_set.hpp>
 #include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/mask/token_mask.hpp>
@@ -218,6 +219,45 @@ BENCHMARK_CAPTURE(along_calls, advance_cold, Visit::cold, false)
     ->Unit(benchmark::kMillisecond)
     ->Iterations(5);
 BENCHMARK_CAPTURE(along_calls, advance_warm, Visit::warm, false)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(5);
+
+// Masks along a sentence and a call, where both text and calls may be written: calls of one format,
+// or of all that models of its family fall back to.
+void along_answers(benchmark::State& state, const char* formats, Visit visit) {
+  const World& all              = world();
+  const formats::AnyFormat form = format_set(formats).format;
+  TokenMask mask(all.tokenizer.vocabulary().size());
+  std::vector<double> times;
+  for (auto _ : state) {
+    const VocabularyIndex fresh(all.tokenizer.vocabulary());
+    for (const Case& one : all.cases) {
+      const ToolCallFSM calls{fresh, one.tools, form, {.choice = ToolChoice::automatic}};
+      std::vector<TokenId> tokens = all.tokenizer.encode("I will look that up for you.\n");
+      tokens.insert(tokens.end(), one.tokens.begin(), one.tokens.end());
+      for (int pass = visit == Visit::warm ? 0 : 1; pass < 2; ++pass) {
+        auto at = calls.initial();
+        for (const TokenId token : tokens) {
+          const auto start = Clock::now();
+          calls.fill_mask(at, mask.words());
+          if (pass == 1) times.push_back(microseconds(start));
+          at = *calls.advance(at, token);
+        }
+      }
+    }
+  }
+  report(state, times);
+}
+BENCHMARK_CAPTURE(along_answers, one_cold, "hermes", Visit::cold)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(5);
+BENCHMARK_CAPTURE(along_answers, family_cold, "auto:qwen", Visit::cold)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(5);
+BENCHMARK_CAPTURE(along_answers, one_warm, "hermes", Visit::warm)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(5);
+BENCHMARK_CAPTURE(along_answers, family_warm, "auto:qwen", Visit::warm)
     ->Unit(benchmark::kMillisecond)
     ->Iterations(5);
 

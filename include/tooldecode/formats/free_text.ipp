@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,6 +14,7 @@
 #include <tooldecode/formats/call_marks.hpp>
 #include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/free_text.hpp>
+#include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
@@ -21,26 +24,89 @@
 
 namespace tooldecode::formats {
 
+// Rows of an automaton over byte ranges, in which texts are inserted as in a trie.
+class RangeRows {
+ public:
+  using State = text::Dfa::State;
+
+  // \param begins  bytes at which ranges begin, in addition to those that the texts divide
+  RangeRows(std::size_t rows, text::ByteSet begins,
+            std::initializer_list<const std::vector<std::string>*> texts) {
+    for (const auto* const all : texts) {
+      for (const std::string& text : *all) {
+        for (const char c : text) mark(begins, static_cast<std::uint8_t>(c));
+      }
+    }
+    ranges_ = text::Dfa::ranges(begins);
+    for (std::size_t r = 0; r < ranges_.size(); ++r) {
+      for (unsigned b = ranges_[r].first; b <= ranges_[r].last; ++b) range_of_[b] = r;
+    }
+    next_.resize(rows * ranges_.size(), text::Dfa::dead);
+    accepting_.resize(rows, 0);
+  }
+  static void mark(text::ByteSet& begins, std::uint8_t byte) {
+    begins.insert(byte);
+    if (byte < 255) begins.insert(static_cast<std::uint8_t>(byte + 1));
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return accepting_.size(); }
+  [[nodiscard]] const std::vector<text::Dfa::Edge>& ranges() const noexcept { return ranges_; }
+  [[nodiscard]] State& next(State state, std::size_t range) {
+    return next_[state * ranges_.size() + range];
+  }
+  void accept(State state, bool accepting) { accepting_[state] = accepting ? 1 : 0; }
+  void clear(State state) {
+    for (std::size_t r = 0; r < ranges_.size(); ++r) next(state, r) = text::Dfa::dead;
+  }
+  // The state after a text from the first state; adds what is missing.
+  State insert(std::string_view text) {
+    State at = 0;
+    for (const char c : text) {
+      const std::size_t range = range_of_[static_cast<std::uint8_t>(c)];
+      if (next(at, range) == text::Dfa::dead) {
+        const auto fresh = static_cast<State>(size());
+        next(at, range)  = fresh;
+        next_.resize(next_.size() + ranges_.size(), text::Dfa::dead);
+        accepting_.push_back(0);
+      }
+      at = next(at, range);
+    }
+    return at;
+  }
+  [[nodiscard]] text::Dfa automaton() {
+    std::vector<text::Dfa::SparseRow> rows(size());
+    for (State s = 0; s < rows.size(); ++s) {
+      rows[s].accepting = accepting_[s] != 0;
+      for (std::size_t r = 0; r < ranges_.size(); ++r) {
+        rows[s].append(ranges_[r].first, ranges_[r].last, next(s, r));
+      }
+    }
+    return text::Dfa(rows);
+  }
+
+ private:
+  std::vector<text::Dfa::Edge> ranges_;
+  std::array<std::size_t, 256> range_of_{};
+  std::vector<State> next_;  // [rows, ranges]
+  std::vector<char> accepting_;
+};
+
 TOOLDECODE_INLINE text::Dfa text_between(const FreeText& text) {
   static constexpr auto open  = static_cast<std::uint8_t>(control_open);
   static constexpr auto close = static_cast<std::uint8_t>(control_close);
-  std::vector<text::Dfa::Row> rows(1);
+  text::ByteSet begins;
+  for (const std::uint8_t byte : {open, close}) RangeRows::mark(begins, byte);
+  RangeRows rows(1, begins, {&text.without, &text.until});
   std::vector<char> ends(1), fails(1);
-  const auto insert = [&](std::string_view delimiter) {
-    text::Dfa::State at = 0;
-    for (const char c : delimiter) {
-      const auto byte = static_cast<std::uint8_t>(c);
-      if (rows[at].next[byte] == text::Dfa::dead) {
-        const auto fresh    = static_cast<text::Dfa::State>(rows.size());
-        rows[at].next[byte] = fresh;
-        rows.emplace_back(), ends.push_back(0), fails.push_back(0);
-      }
-      at = rows[at].next[byte];
+  const auto mark = [&](const std::vector<std::string>& delimiters, std::vector<char>& marks) {
+    for (const std::string& delimiter : delimiters) {
+      const text::Dfa::State at = rows.insert(delimiter);
+      ends.resize(rows.size(), 0), fails.resize(rows.size(), 0);
+      marks[at] = 1;
     }
-    return at;
   };
-  for (const std::string& delimiter : text.without) fails[insert(delimiter)] = 1;
-  for (const std::string& delimiter : text.until) ends[insert(delimiter)] = 1;
+  mark(text.without, fails);
+  mark(text.until, ends);
   // In order of length: each prefix with the longest other prefix that it ends with. After a
   // control token there is none.
   std::vector<std::pair<text::Dfa::State, text::Dfa::State>> order{{0, 0}};
@@ -51,15 +117,17 @@ TOOLDECODE_INLINE text::Dfa text_between(const FreeText& text) {
       fails[at] = fails[shorter];
     }
     if (ends[at] != 0 || fails[at] != 0) {
-      rows[at] = {.accepting = ends[at] != 0};
+      rows.clear(at);
+      rows.accept(at, ends[at] != 0);
       continue;
     }
-    rows[at].accepting = text.until.empty() && shorter != text::Dfa::dead;
-    for (unsigned b = 0; b < 256; ++b) {
-      const bool is_text         = at == 0 && b != open && b != close;
+    rows.accept(at, text.until.empty() && shorter != text::Dfa::dead);
+    for (std::size_t r = 0; r < rows.ranges().size(); ++r) {
+      const std::uint8_t byte    = rows.ranges()[r].first;
+      const bool is_text         = at == 0 && byte != open && byte != close;
       text::Dfa::State otherwise = is_text ? 0 : text::Dfa::dead;
-      if (at != 0 && shorter != text::Dfa::dead) otherwise = rows[shorter].next[b];
-      text::Dfa::State& next = rows[at].next[b];
+      if (at != 0 && shorter != text::Dfa::dead) otherwise = rows.next(shorter, r);
+      text::Dfa::State& next = rows.next(at, r);
       if (next == text::Dfa::dead) {
         next = otherwise;
       } else {
@@ -67,7 +135,7 @@ TOOLDECODE_INLINE text::Dfa text_between(const FreeText& text) {
       }
     }
   }
-  return text::Dfa(rows);
+  return rows.automaton();
 }
 
 TOOLDECODE_INLINE text::Dfa behind_space(const std::vector<std::string>& texts) {
@@ -88,28 +156,18 @@ TOOLDECODE_INLINE text::Dfa behind_space(const std::vector<std::string>& texts) 
     return compiled(pattern + alternatives + ')');
   }
   // A trie after the white space: there may be too many texts for a pattern.
-  std::vector<text::Dfa::Row> rows(space.size());
-  const auto insert = [&rows](text::Dfa::State at, char c) {
-    const auto byte = static_cast<std::uint8_t>(c);
-    if (rows[at].next[byte] == text::Dfa::dead) {
-      rows[at].next[byte] = static_cast<text::Dfa::State>(rows.size());
-      rows.emplace_back();
-    }
-    return rows[at].next[byte];
-  };
-  for (const std::string& text : texts) {
-    text::Dfa::State at = 0;
-    for (const char c : text) at = insert(at, c);
-    rows[at].accepting = true;
-  }
-  const text::Dfa::Row first = rows.front();
-  for (text::Dfa::State at = 0; at < space.size(); ++at) {
-    for (unsigned b = 0; b < 256; ++b) {
-      const text::Dfa::State next = space.next(at, static_cast<std::uint8_t>(b));
-      rows[at].next[b] = next != dead ? next : space.accepting(at) ? first.next[b] : dead;
+  text::ByteSet begins;
+  space.mark_columns(begins);
+  RangeRows rows(space.size(), begins, {&texts});
+  for (const std::string& text : texts) rows.accept(rows.insert(text), true);
+  // The first row last: the others have its texts.
+  for (auto at = static_cast<text::Dfa::State>(space.size()); at-- > 0;) {
+    for (std::size_t r = 0; r < rows.ranges().size(); ++r) {
+      const text::Dfa::State next = space.next(at, rows.ranges()[r].first);
+      rows.next(at, r) = next != dead ? next : space.accepting(at) ? rows.next(0, r) : dead;
     }
   }
-  return text::Dfa(rows);
+  return rows.automaton();
 }
 
 // What may follow a beginning; nothing where the beginning is not allowed.
@@ -123,13 +181,16 @@ TOOLDECODE_INLINE text::Dfa behind(const text::Dfa& whole, std::string_view begi
   const auto moved = [first](text::Dfa::State state) {
     return state == 0 ? first : state == first ? 0 : state;
   };
-  std::vector<text::Dfa::Row> rows(whole.size());
+  text::ByteSet begins;
+  whole.mark_columns(begins);
+  const std::vector<text::Dfa::Edge> ranges = text::Dfa::ranges(begins);
+  std::vector<text::Dfa::SparseRow> rows(whole.size());
   for (text::Dfa::State at = 0; at < whole.size(); ++at) {
-    text::Dfa::Row& row = rows[moved(at)];
-    row.accepting       = whole.accepting(at);
-    for (unsigned b = 0; b < 256; ++b) {
-      const text::Dfa::State next = whole.next(at, static_cast<std::uint8_t>(b));
-      row.next[b]                 = next == text::Dfa::dead ? next : moved(next);
+    text::Dfa::SparseRow& row = rows[moved(at)];
+    row.accepting             = whole.accepting(at);
+    for (const text::Dfa::Edge& range : ranges) {
+      const text::Dfa::State next = whole.next(at, range.first);
+      if (next != text::Dfa::dead) row.append(range.first, range.last, moved(next));
     }
   }
   return text::Dfa(rows);

@@ -62,6 +62,9 @@ class Dfa {
     bool accepting = false;
     bool boundary  = false;
     bool closing   = false;
+
+    /// Adds the next range, in ascending order; a range with the same target grows.
+    void append(std::uint8_t first, std::uint8_t last, State to);
   };
 
   /// The rows between a state and the states one unit later.
@@ -112,6 +115,10 @@ class Dfa {
   }
   /// The column of a byte; no state distinguishes bytes of one column.
   [[nodiscard]] std::uint8_t column(std::uint8_t byte) const noexcept { return column_[byte]; }
+  /// Marks the bytes that are in another column than the byte before them.
+  void mark_columns(ByteSet& begins) const noexcept;
+  /// The byte ranges that begin at marked bytes, and at 0; their edges are still to be found.
+  [[nodiscard]] static std::vector<Edge> ranges(ByteSet begins);
   [[nodiscard]] bool accepting(State state) const noexcept { return has(state, 1); }
   /// Whether some accepted text is a proper prefix of another.
   [[nodiscard]] bool may_end_inside() const noexcept { return may_end_inside_; }

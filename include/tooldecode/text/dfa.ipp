@@ -86,6 +86,31 @@ TOOLDECODE_INLINE Dfa::State Dfa::next_inside(State state, std::uint8_t byte) co
   return to == dead ? to : target(block, to);
 }
 
+TOOLDECODE_INLINE void Dfa::mark_columns(ByteSet& begins) const noexcept {
+  for (unsigned b = 1; b < 256; ++b) {
+    if (column_[b] != column_[b - 1]) begins.insert(static_cast<std::uint8_t>(b));
+  }
+}
+
+TOOLDECODE_INLINE std::vector<Dfa::Edge> Dfa::ranges(ByteSet begins) {
+  begins.insert(0);
+  std::vector<Edge> result;
+  begins.for_each([&](std::uint8_t first) {
+    if (!result.empty()) result.back().last = static_cast<std::uint8_t>(first - 1);
+    result.push_back({first, 255, dead});
+  });
+  return result;
+}
+
+TOOLDECODE_INLINE void Dfa::SparseRow::append(std::uint8_t first, std::uint8_t last, State to) {
+  if (to == dead) return;
+  if (!edges.empty() && edges.back().to == to && edges.back().last + 1 == first) {
+    edges.back().last = last;
+  } else {
+    edges.push_back({first, last, to});
+  }
+}
+
 TOOLDECODE_INLINE std::vector<Dfa::SparseRow> Dfa::sparse(const std::vector<Row>& rows) {
   std::vector<SparseRow> result;
   result.reserve(rows.size());
@@ -93,12 +118,7 @@ TOOLDECODE_INLINE std::vector<Dfa::SparseRow> Dfa::sparse(const std::vector<Row>
     SparseRow& made = result.emplace_back(SparseRow{{}, row.accepting, row.boundary, row.closing});
     for (unsigned b = 0; b < 256; ++b) {
       const auto byte = static_cast<std::uint8_t>(b);
-      if (row.next[b] == dead) continue;
-      if (b > 0 && row.next[b] == row.next[b - 1]) {
-        made.edges.back().last = byte;
-      } else {
-        made.edges.push_back({byte, byte, row.next[b]});
-      }
+      made.append(byte, byte, row.next[b]);
     }
   }
   return result;

@@ -23,16 +23,20 @@ TOOLDECODE_INLINE Dfa without_match(const Dfa& text, const Dfa& pattern, MatchAt
   std::vector<SearchState> order{{0, {0}}};
   std::map<SearchState, Dfa::State> number{{order[0], 0}};
   std::vector<Dfa::State> number_alone(text.size(), Dfa::dead);  // where no match has begun
-  std::vector<Dfa::Row> rows;
+  ByteSet begins;
+  text.mark_columns(begins), pattern.mark_columns(begins);
+  const std::vector<Dfa::Edge> ranges = Dfa::ranges(begins);
+  std::vector<Dfa::SparseRow> rows;
   for (std::size_t i = 0; i < order.size(); ++i) {
     BuildBudget::spend(64);
-    BuildBudget::require_room(order.size() * (sizeof(Dfa::Row) + 256 * sizeof(Dfa::State)));
+    BuildBudget::require_room(order.size() *
+                              (sizeof(Dfa::SparseRow) + ranges.size() * sizeof(Dfa::Edge)));
     const SearchState at = order[i];
-    Dfa::Row row{.accepting = text.accepting(at.text),
-                 .boundary  = text.boundary(at.text),
-                 .closing   = text.closing(at.text)};
-    for (unsigned b = 0; b < 256; ++b) {
-      const auto byte = static_cast<std::uint8_t>(b);
+    Dfa::SparseRow row{.accepting = text.accepting(at.text),
+                       .boundary  = text.boundary(at.text),
+                       .closing   = text.closing(at.text)};
+    for (const Dfa::Edge& range : ranges) {
+      const std::uint8_t byte = range.first;
       SearchState next{text.next(at.text, byte), {}};
       if (next.text == Dfa::dead) continue;
       bool is_match = false;
@@ -50,7 +54,7 @@ TOOLDECODE_INLINE Dfa without_match(const Dfa& text, const Dfa& pattern, MatchAt
       const auto fresh  = static_cast<Dfa::State>(order.size());
       Dfa::State& known = next.begun.empty() ? number_alone[next.text]
                                              : number.emplace(next, Dfa::dead).first->second;
-      row.next[b]       = known == Dfa::dead ? fresh : known;
+      row.append(range.first, range.last, known == Dfa::dead ? fresh : known);
       if (known != Dfa::dead) continue;
       known = fresh;
       order.push_back(std::move(next));
