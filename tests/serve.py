@@ -163,6 +163,11 @@ def without_ids(message):
     return message
 
 
+def tokens_of(usage):
+    """The counts of a usage that no earlier request changes: all but those of the prefix cache."""
+    return {key: value for key, value in usage.items() if key not in ("prompt_tokens_details", "input_tokens_details")}
+
+
 def drop_cut_call(message):
     """A stream has what was written of calls when its answer was cut; a whole message has none of them."""
     message.pop("tool_calls", None)
@@ -267,6 +272,36 @@ def test_speculation(server):
         assert failed.returncode != 0 and said in failed.stderr and len(failed.stderr.splitlines()) == 1, failed
 
 
+def test_cached_tokens():
+    """The usage says how many tokens of the prompt the server did not read again: all but the last, whose logits it needs."""
+    text = {"model": "tiny", "prompt": WEATHER, "temperature": 0, "max_tokens": 3}
+    response = {"model": "tiny", "input": WEATHER, "temperature": 0, "max_output_tokens": 20}
+
+    def cached(usage):
+        return usage["prompt_tokens_details"]["cached_tokens"]
+
+    for arguments in ((), ("--prefix-cache", "0")):
+        def known(count, keeps=not arguments):
+            return count if keeps else 0
+        with Server(*arguments) as server:
+            first, second = (server.chat(request(WEATHER))["usage"] for _ in range(2))
+            assert cached(first) == 0 and tokens_of(first) == tokens_of(second), (first, second)
+            assert cached(second) == known(second["prompt_tokens"] - 1), second
+            streamed = joined(server.events(request(WEATHER), stream_options={"include_usage": True}))[2]
+            assert streamed == second, (streamed, second)
+            several = server.chat(request(TABLE, n=3))["usage"]  # the first choice shares the tools with those before
+            assert cached(several) < several["prompt_tokens"] - 1 and (cached(several) > 0) is not bool(arguments), several
+            before = metrics(server)
+            other = server.chat(request(GOODBYE))["usage"]
+            assert cached(other) == metrics(server)["tooldecode_reused_tokens_total"] - before["tooldecode_reused_tokens_total"]
+            assert 0 <= cached(other) < other["prompt_tokens"] - 1 and (cached(other) > 0) is not bool(arguments), other
+            for path, body in (("/v1/completions", text), ("/v1/responses", response)):
+                _, again = (server.ask("POST", path, body)[1]["usage"] for _ in range(2))
+                count, details = (again["prompt_tokens"], again["prompt_tokens_details"]) if "prompt" in body else (
+                    again["input_tokens"], again["input_tokens_details"])
+                assert details["cached_tokens"] == known(count - 1) and count > 3, again
+
+
 def test_streams(server):
     bodies = [request(question, **{"max_tokens": 40, **options}) for question in QUESTIONS for options in (
         {}, {"tools": None}, {"tool_choice": "none"}, {"tool_choice": "required", "parallel_tool_calls": False},
@@ -280,7 +315,7 @@ def test_streams(server):
         choice, = whole["choices"]
         reasons.add(finish)
         assert without_ids(message) == without_ids(choice["message"]), (body, message, choice)
-        assert finish == choice["finish_reason"] and usage == whole["usage"], (body, finish, usage, whole)
+        assert finish == choice["finish_reason"] and tokens_of(usage) == tokens_of(whole["usage"]), (body, finish, usage, whole)
         if body.get("max_tokens") == 4:
             assert finish == "length" and usage["completion_tokens"] == 4, (finish, usage)
         if body.get("tool_choice") == "none":
@@ -343,7 +378,7 @@ def test_reasoning(server):
         pieces = sum("reasoning_content" in choice["delta"] for chunk in chunks for choice in chunk["choices"])
         message, finish, usage, _ = joined(chunks)
         assert without_ids(message) == without_ids(choice["message"]), (message, choice)
-        assert finish == choice["finish_reason"] and usage == whole["usage"], (chunks[-1], whole)
+        assert finish == choice["finish_reason"] and tokens_of(usage) == tokens_of(whole["usage"]), (chunks[-1], whole)
         thought = usage["completion_tokens_details"]["reasoning_tokens"]
         assert ("reasoning_content" in message) == (thought > 0) and thought <= usage["completion_tokens"], (message, usage)
         assert pieces > 1 or " " not in message.get("reasoning_content", ""), message

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <ctime>
@@ -127,7 +128,7 @@ std::string ChatAnswer::whole() {
     --left;
   }
   Json choices = Json::array();
-  Usage used{.prompt = session_.prompt_tokens};
+  Usage used{.prompt = session_.prompt_tokens, .cached = session_.prompt_tokens};
   for (std::size_t i = 0; i < replies.size(); ++i) {
     choices.push_back(choice_json(i, replies[i]));
     add_usage(replies[i], used);
@@ -222,17 +223,16 @@ void ChatAnswer::add_usage(const tooldecode::EngineReply& reply, Usage& usage) c
   for (const tooldecode::EngineTurn& turn : reply.turns) {
     usage.completion += turn.output.tokens.size();
     usage.reasoning += session_.text.reasoning_tokens(turn.output.tokens);
-    if (turn.results.empty()) continue;
-    usage.prompt += service_->assistant()
-                        .result_tokens(turn.calls, turn.results, request_.template_variables())
-                        .size();
+    usage.prompt += turn.more.size();
   }
+  // The choices have one prompt, which counts once.
+  usage.cached = std::min(usage.cached, reply.turns.front().output.reused_tokens);
 }
 
 void ChatAnswer::stream(const std::function<void(const std::string&)>& send) {
   const bool streams_calls = request_.streams_calls();
   const auto& vocabulary   = service_->assistant().tokenizer.vocabulary();
-  Usage used{.prompt = session_.prompt_tokens};
+  Usage used{.prompt = session_.prompt_tokens, .cached = session_.prompt_tokens};
   const auto chunk = [&](std::size_t i, const Json& delta, const AnswerEnd* end = nullptr) {
     const std::string events =
         writer_->chunk(i, delta, std::exchange(choices_[i].tokens, Json::array()), end);

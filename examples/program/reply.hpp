@@ -86,6 +86,7 @@ class AnswerText {
 /// Token counts of a request.
 struct Usage {
   std::size_t prompt     = 0;  ///< tool results that were inserted are included
+  std::size_t cached     = 0;  ///< of `prompt`, read by earlier or present requests
   std::size_t completion = 0;  ///< emitted, without end tokens
   std::size_t reasoning  = 0;  ///< of `completion`
 

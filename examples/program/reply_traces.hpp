@@ -26,15 +26,13 @@ class ReplyTraces {
 
   [[nodiscard]] bool is_on() const noexcept { return file_.is_on(); }
 
-  /// \param render  of the request
-  void add(const std::string& id, const tooldecode::EngineReply& reply,
-           const tooldecode::ResultTokens& render) {
+  void add(const std::string& id, const tooldecode::EngineReply& reply) {
     AnswerTrace answer(assistant_->tokenizer.vocabulary(), id);
     for (std::size_t i = 0; i < reply.turns.size(); ++i) {
       const tooldecode::EngineTurn& turn = reply.turns[i];
       answer.add(turn.output);
       if (turn.results.empty() || i + 1 == reply.turns.size()) continue;
-      answer.add_results(render(turn.calls, turn.results), reply.turns[i + 1].output.trace.begin);
+      answer.add_results(turn.more, reply.turns[i + 1].output.trace.begin);
     }
     if (reply.cancelled) answer.set("cancelled", true);
     if (reply.error) answer.set("error", reply.error->what());

@@ -12,7 +12,7 @@ namespace {
 
 Json usage_json(const Usage& usage) {
   return {{"input_tokens", usage.prompt},
-          {"input_tokens_details", {{"cached_tokens", 0}, {"cache_write_tokens", 0}}},
+          {"input_tokens_details", {{"cached_tokens", usage.cached}, {"cache_write_tokens", 0}}},
           {"output_tokens", usage.completion},
           {"output_tokens_details", {{"reasoning_tokens", usage.reasoning}}},
           {"total_tokens", usage.prompt + usage.completion}};

@@ -515,10 +515,10 @@ tooldecode::EngineListener ChatService::listener(const ChatSession& session,
                 events->put({choice, turn});
               },
           .on_reply =
-              [this, events = session.events, places = session.places, id = request.id,
-               render = request.render, choice, asked](tooldecode::EngineReply reply) {
+              [this, events = session.events, places = session.places, id = request.id, choice,
+               asked](tooldecode::EngineReply reply) {
                 request_seconds_.observe(seconds_since(asked));
-                if (traces_ != nullptr) traces_->add(id, reply, render);
+                if (traces_ != nullptr) traces_->add(id, reply);
                 replies_.push_back({id, choice, events, places, std::move(reply)});
               }};
 }

@@ -163,6 +163,12 @@ td::BatchCounts run(const M& model, const C& constraint, const D& drafter, td::B
   }
   CHECK(batch.present() == 0);
   CHECK(batch.arrived() == 0);
+  std::size_t reused = 0;
+  for (const Script& script : scripts) {
+    REQUIRE(script.outputs[0].reused_tokens < script.prompt.size());
+    for (const td::Output& output : script.outputs) reused += output.reused_tokens;
+  }
+  CHECK(reused == batch.counts().reused_tokens);
   return batch.counts();
 }
 
@@ -422,12 +428,14 @@ TEST_CASE("ContinuousBatch with a prefix cache does not read again what a sequen
   for (const std::size_t room : {0U, 1000U}) {
     Batch batch{model, {.prefix_cache = room}};
     Tokens prompt(100, 3);
-    const auto ask = [&] {
+    std::size_t reused = 0;
+    const auto ask     = [&] {
       batch.add({.prompt     = prompt,
-                 .constraint = any,
-                 .options    = {.max_tokens = 10},
-                 .drafter    = td::DrafterGroup<>{},
-                 .on_end     = [&](const td::Output& output) -> td::AfterTurn {
+                     .constraint = any,
+                     .options    = {.max_tokens = 10},
+                     .drafter    = td::DrafterGroup<>{},
+                     .on_end     = [&](const td::Output& output) -> td::AfterTurn {
+                   reused = output.reused_tokens;
                    prompt.insert(prompt.end(), output.tokens.begin(), output.tokens.end());
                    prompt.push_back(1);
                    return td::Leave{};
@@ -436,9 +444,11 @@ TEST_CASE("ContinuousBatch with a prefix cache does not read again what a sequen
     };
     ask();
     CHECK(batch.counts().passes == 10);
+    CHECK(reused == 0);
     ask();
     CHECK(batch.counts().prompt_tokens == 100 + 111);
     CHECK(batch.counts().reused_tokens == (room == 0 ? 0 : 109));  // the last token was not read
+    CHECK(reused == batch.counts().reused_tokens);
     CHECK(batch.counts().generated_tokens == 20);
   }
 }

@@ -92,8 +92,8 @@ std::vector<td::EngineTurn> converse(const M& model, const td::EngineRequest& re
     if (turn.calls.empty() || turns.size() == request.max_turns) return turns;
     for (const td::ToolCall& call : turn.calls) turn.results.push_back(answer_of(call));
     prompt.insert(prompt.end(), output.tokens.begin(), output.tokens.end());
-    const Tokens more = (request.render ? request.render : render)(turn.calls, turn.results);
-    prompt.insert(prompt.end(), more.begin(), more.end());
+    turn.more = (request.render ? request.render : render)(turn.calls, turn.results);
+    prompt.insert(prompt.end(), turn.more.begin(), turn.more.end());
   }
 }
 
@@ -102,6 +102,7 @@ void require_equal(const td::EngineTurn& a, const td::EngineTurn& b) {
   REQUIRE(a.output.log_probabilities == b.output.log_probabilities);
   REQUIRE(a.output.finish == b.output.finish);
   REQUIRE(a.calls == b.calls);
+  if (!a.more.empty() && a.results == b.results) REQUIRE(a.more == b.more);
   REQUIRE(a.votes.size() == b.votes.size());
   for (std::size_t i = 0; i < a.votes.size(); ++i) {
     REQUIRE(a.votes[i].call == b.votes[i].call);
@@ -376,6 +377,8 @@ TEST_CASE("EngineSpeculator verifies a cached call in one pass and reads the pro
   const auto [reply, counts] = run(&cache);
   REQUIRE(reply.turns.size() == 2);
   CHECK(reply.turns[0].results == expected[0].results);
+  CHECK(reply.turns[0].more == render(expected[0].calls, expected[0].results));
+  CHECK(reply.turns[1].more.empty());
   CHECK(reply.turns[0].output.passes < expected[0].output.passes);
   CHECK(counts.cached_turns == 1);
   CHECK(counts.batch.prompt_tokens == 100);

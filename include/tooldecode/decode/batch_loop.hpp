@@ -124,6 +124,7 @@ class BatchLoop {
     std::vector<TokenId> tokens;  // read before the current answer
     std::optional<Run> run;
     std::unique_ptr<BatchSequence> now;
+    std::size_t reused = 0;  // of the prompt, until the first answer has ended
     std::uint64_t last = 0;  // the step that read it last
     bool waits         = false;
     bool parked        = false;  // has no cache and waits until another sequence leaves

@@ -120,7 +120,8 @@ TOOLDECODE_INLINE void BatchLoop::admit() {
     std::optional<CachedPrefix> read;
     if (!with_room([&] { read.emplace(take_over(slot, known)); })) return;
     counts_.prompt_tokens += slot.tokens.size();
-    counts_.reused_tokens += model_.length(read->cache);
+    slot.reused = model_.length(read->cache);
+    counts_.reused_tokens += slot.reused;
     present_.push_back(std::move(*next));
     next = arrived_.erase(next);
     alone(slot, [&] { begin(slot, std::move(*read)); });
@@ -278,7 +279,8 @@ TOOLDECODE_INLINE void BatchLoop::park(Slot& slot) {
 }
 
 TOOLDECODE_INLINE void BatchLoop::end(Slot& slot) {
-  const Output& output = slot.now->output();
+  Output& output       = slot.now->output();
+  output.reused_tokens = std::exchange(slot.reused, 0);
   counts_.generated_tokens += output.tokens.size();
   counts_.drafted_tokens += output.drafts.nodes;
   for (const std::size_t accepted : output.drafts.accepted) counts_.accepted_tokens += accepted;

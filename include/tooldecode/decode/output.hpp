@@ -74,7 +74,10 @@ struct Output {
   std::vector<std::vector<LikelyToken>> likeliest;
   Finish finish = Finish::end;
   std::optional<TokenId> end_token;  ///< the end token that was chosen, if any
-  std::size_t passes            = 0;
+  std::size_t passes = 0;
+  /// Tokens of the prompt that other sequences of a ContinuousBatch had read; 0 in later answers of a
+  /// sequence.
+  std::size_t reused_tokens     = 0;
   std::size_t forced_tokens     = 0;  ///< the only allowed token, taken without a forward pass
   std::size_t searches_given_up = 0;  ///< by DecodeOptions::always_ends; see CompletionCounts
   DraftCounts drafts;

@@ -71,6 +71,7 @@ struct EngineTurn {
   std::vector<ToolCall> calls;
   std::vector<ToolResult> results = {};  ///< of all calls, if the engine found them and continued
   std::vector<CallVote> votes     = {};  ///< on each call, with `consistency`
+  std::vector<TokenId> more       = {};  ///< read before the next answer, see ResultTokens
 };
 
 /// A response: its answers. The engine continued after all but the last.

@@ -283,6 +283,7 @@ TOOLDECODE_INLINE std::optional<std::vector<TokenId>> EngineLoop::look_for_resul
       return std::nullopt;
     }
     turn.results = std::move(results);
+    turn.more    = more;
     ++counts_.cached_turns;
     if (active.listener.on_cached_turn) active.listener.on_cached_turn(turn);
     return more;
