@@ -114,6 +114,24 @@ def test_begin_tokens():
                     assert usage["prompt_tokens"] == count, (said, prompt, usage)
 
 
+def test_without_control_tokens():
+    """A tokenizer without the control tokens of chats continues texts, and the server says at its start what it refuses."""
+    with tempfile.TemporaryDirectory() as folder:
+        place, said = pathlib.Path(folder) / "tiny", pathlib.Path(folder) / "stderr"
+        shutil.copytree(serve.DATA / "tiny", place)
+        tokenizer = (place / "tokenizer.json").read_text(encoding="utf-8")
+        (place / "tokenizer.json").write_text(tokenizer.replace("<|user|>", "<|you|>").replace("<|tools|>", "<|them|>"),
+                                              encoding="utf-8")
+        with said.open("w", encoding="utf-8") as errors, Server("--model", str(place), errors=errors) as server:
+            line, = said.read_text(encoding="utf-8").splitlines()
+            assert "only /v1/completions" in line and "tokens <|tools|>, <|user|>, which" in line and "GGUF" in line, line
+            assert complete(server, asking("12345", max_tokens=1))["usage"]["prompt_tokens"] == 5
+            status, answer = server.ask("POST", "/v1/chat/completions", request(WEATHER))
+            assert status == 400 and "<|tools|>" in answer["error"]["message"], answer
+        with said.open("w", encoding="utf-8") as errors, Server(errors=errors):
+            assert said.read_text(encoding="utf-8") == ""
+
+
 def test_texts():
     """A text that looks like a call is a text, whatever the format."""
     prompt = prompt_of(WEATHER).replace("python\n", "python\nget_weather(city: string, days?: integer): Weather forecast.\n")

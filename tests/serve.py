@@ -41,10 +41,10 @@ ARGUMENTS = argparse.Namespace()
 class Server:
     """A server of its own for a test, and the simplest client of it."""
 
-    def __init__(self, *arguments, **environment):
+    def __init__(self, *arguments, errors=None, **environment):
         port = () if "--port" in arguments else ("--port", "0")
         self.process = subprocess.Popen([ARGUMENTS.program, "serve", *port, *arguments],
-                                        stdout=subprocess.PIPE, text=True, encoding="utf-8",
+                                        stdout=subprocess.PIPE, stderr=errors, text=True, encoding="utf-8",
                                         env={**os.environ, **environment})
         line = self.process.stdout.readline()
         assert line.startswith("listening on http://127.0.0.1:"), line

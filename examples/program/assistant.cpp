@@ -40,6 +40,14 @@ std::vector<tooldecode::TokenId> Assistant::raw_prompt(
   return read;
 }
 
+std::vector<std::string_view> Assistant::missing_controls() const {
+  std::vector<std::string_view> missing;
+  for (const std::string_view name : prompter_.controls) {
+    if (!tokenizer.vocabulary().find_special(name)) missing.push_back(name);
+  }
+  return missing;
+}
+
 bool Assistant::takes(const std::string& variable) const {
   return prompter_.takes && prompter_.takes(variable);
 }

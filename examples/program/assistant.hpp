@@ -54,6 +54,8 @@ struct Prompter {
   bool adds_begin = true;
   /// Whether the template's source has this text; empty if there is no template.
   std::function<bool(std::string_view text)> says{};
+  /// Control tokens without which no dialogue has a prompt.
+  std::span<const std::string_view> controls{};
 };
 
 /// A model as draft layers read it.
@@ -90,6 +92,8 @@ class Assistant {
   /// text is empty; then it is empty only without a begin token.
   [[nodiscard]] std::vector<tooldecode::TokenId> raw_prompt(
       const std::string& text, const std::vector<tooldecode::TokenId>& tokens) const;
+  /// The control tokens that prompts of dialogues need and the tokenizer lacks.
+  [[nodiscard]] std::vector<std::string_view> missing_controls() const;
   [[nodiscard]] bool takes(const std::string& variable) const;
   /// Whether the model's template has this text; false without a template.
   [[nodiscard]] bool template_says(std::string_view text) const;

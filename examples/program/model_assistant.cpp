@@ -45,7 +45,8 @@ Prompter embedded_prompter(const std::filesystem::path& directory) {
           },
       .results    = [](const tooldecode::Tokenizer& tokenizer, std::span<const Message> of_calls,
                     const TemplateVariables&) { return make_results_prompt(tokenizer, of_calls); },
-      .adds_begin = begins_texts(directory)};
+      .adds_begin = begins_texts(directory),
+      .controls   = prompt_controls};
 }
 
 EmbeddedAssistant load_embedded(const std::filesystem::path& directory) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <map>
 #include <span>
@@ -25,6 +26,10 @@ struct Message {
   std::string content;  ///< an assistant's calls are text; a tool's content is its output
   std::string name{};   ///< of the tool, if the role is "tool"
 };
+
+/// The control tokens of the embedded model's prompts.
+inline constexpr std::array<std::string_view, 5> prompt_controls{
+    "<|begin|>", "<|tools|>", "<|user|>", "<|assistant|>", "<|end|>"};
 
 /// The messages for a model that knows no system: its text begins the first user message, or is a user
 /// message if there is none.

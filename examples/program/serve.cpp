@@ -10,6 +10,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -88,6 +89,18 @@ void bound_arenas() {
 #endif
 }
 
+// Texts can be continued without the control tokens of chats, so that the server starts.
+void warn_of_chats(const Assistant& assistant) {
+  std::string names;
+  for (const std::string_view name : assistant.missing_controls()) {
+    (names += names.empty() ? "" : ", ") += name;
+  }
+  if (names.empty()) return;
+  std::cerr << "tooldecode: only /v1/completions is answered: chats need the control tokens "
+            << names << ", which the tokenizer in " << assistant.place.string()
+            << " lacks; serve a GGUF file of the model, which has its chat template\n";
+}
+
 void run_serve(const ServeOptions& options) {
   bound_arenas();
   // Before any thread is made, so that the signals go to the thread that waits for them.
@@ -109,7 +122,8 @@ void run_serve(const ServeOptions& options) {
   // Each leaf of a draft needs one until its pass is taken.
   model.sequences =
       options.drafts.is_on() ? most_sequences : options.service.max_batch + prefix_sequences;
-  const auto assistant    = load_assistant(model);
+  const auto assistant = load_assistant(model);
+  warn_of_chats(*assistant);
   const Format& format    = assistant->format(options.format);
   const Drafting drafting = load_drafting(options.drafts, model, *assistant);
   with_engine_maker(*assistant, drafting, [&](const EngineMaker& make_engine) {
