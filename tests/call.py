@@ -10,6 +10,7 @@ import sys
 
 PROGRAM = sys.argv[1]
 TINY = str(pathlib.Path(__file__).parent.parent / "examples" / "data" / "tiny")
+RANKS = TINY + "/ranks.json"
 QUESTION = "Please book a table at Luigi's for four people, outdoors."
 
 
@@ -27,7 +28,8 @@ def main():
     for drafter in ("none", "forced", "lookup", "forced+lookup", "suffix", "forced+suffix", "model", "suffix+model+forced",
                     "eagle", "medusa", "all"):
         draft = ("--draft-model", TINY) if "model" in drafter else ()
-        for extra in ((), ("--temperature", "1", "--seed", "5", "--k", "512", "--context")):
+        rows = ("--k", "512") if drafter in ("eagle", "medusa", "all") else ()
+        for extra in ((), ("--temperature", "1", "--seed", "5", *rows, "--context")):
             answer = run("--json", "--speculation", drafter, *draft, *extra)
             check(answer.returncode == 0, f"{drafter}: {answer.stderr}")
             report = json.loads(answer.stdout)
@@ -74,6 +76,12 @@ def main():
         (("--speculation", "eagle3"), "eagle3.safetensors"),
         (("--speculation", "eagle", "--k", "9000"), "k = 9000"),
         (("--speculation", "eagle", "--ranks", "no-such-file"), "no-such-file"),
+        (("--k", "2048"), "--k: must come with --speculation eagle, medusa, all or model"),
+        (("--speculation", "suffix", "--ranks", RANKS), "--ranks: must come with --speculation eagle"),
+        (("--speculation", "forced+lookup", "--k", "100"), "leave it out with --speculation forced+lookup"),
+        (("--speculation", "eagle3", "--k", "100"), "leave it out with --speculation eagle3"),
+        (("--speculation", "model", "--draft-model", TINY, "--k", "100"), "--k: must come with --ranks FILE"),
+        (("--speculation", "all", "--ranks", "none", "--k", "100"), "--k: must come with --ranks FILE"),
         (("--gpu-layers", "1"), "--gpu-layers: must be 0"),
         (("--device", "cuda", "--gpu-layers", "-1"), "--gpu-layers: must be 0"),
         (("--device", "gpu"), '--device "gpu": must be cpu or cuda'),

@@ -44,6 +44,10 @@ CommandOption CommandOption::environment(const std::string& variable) {
   option_->envname(variable);
   return *this;
 }
+CommandOption CommandOption::notes(bool& given) {
+  option_->each([&given](const std::string&) { given = true; });
+  return *this;
+}
 
 namespace {
 

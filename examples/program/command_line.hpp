@@ -29,6 +29,9 @@ class CommandOption {
   CommandOption delimiter(char between);
   CommandOption one_at_a_time();
   CommandOption environment(const std::string& variable);
+  /// Sets `given` if the user gives the option, with its default value too. It must outlive the
+  /// command.
+  CommandOption notes(bool& given);
 
  private:
   CLI::Option* option_;

@@ -52,7 +52,8 @@ void add_draft_options(Command& sub, DraftOptions& options) {
              "multiply --k rows of their head; none for all rows; default: ranks.json of the "
              "model's directory for its draft layers, if it is there");
   sub.option("--k", options.settings.k, "rows of the draft's head if there are ranks; 0 is all")
-      .shows_default();
+      .shows_default()
+      .notes(options.gives_k);
   sub.flag("--context", options.settings.with_context,
            "draft with the prompt's tokens too, however rare");
 }
@@ -75,6 +76,27 @@ std::optional<tooldecode::FrequencyRanks> load_ranks(const std::string& option,
                   std::to_string(size));
 }
 
+// Refuses options of a head that is not there, which would do nothing.
+void require_head(const DraftOptions& options) {
+  using tooldecode::Errc, tooldecode::Error;
+  const std::string& name = options.settings.drafter;
+  if (name == "eagle" || name == "medusa" || name == "all" || options.joins("model")) return;
+  const char* const given = !options.ranks.empty() ? "--ranks" : options.gives_k ? "--k" : nullptr;
+  if (given == nullptr) return;
+  throw Error(Errc::invalid_option, given,
+              "must come with --speculation eagle, medusa, all or model, whose head has rows to "
+              "choose: leave it out with --speculation " +
+                  name);
+}
+
+// Refuses a number of rows where there are no ranks to choose them by.
+void require_ranks(const DraftOptions& options, bool has_ranks) {
+  if (has_ranks || !options.gives_k || options.settings.k == 0) return;
+  throw tooldecode::Error(tooldecode::Errc::invalid_option, "--k",
+                          "must come with --ranks FILE, which says which rows are frequent: the "
+                          "model comes with none");
+}
+
 // The folder of the layers that come with a model; empty if none do.
 std::filesystem::path own_layers(const ModelOptions& running, const Assistant& target) {
   if (target.is_embedded()) return target.place;
@@ -91,6 +113,7 @@ LayerDrafting load_layers(const DraftOptions& options, const ModelOptions& runni
                 "no such drafter; there are forced, lookup, suffix and model, which + joins, and "
                 "eagle, eagle3, medusa and all");
   }
+  require_head(options);
   const std::filesystem::path folder =
       options.layers.empty() ? own_layers(running, target) : std::filesystem::path(options.layers);
   if (folder.empty()) {
@@ -106,6 +129,7 @@ LayerDrafting load_layers(const DraftOptions& options, const ModelOptions& runni
   if (options.ranks.empty() && target.is_embedded() && std::filesystem::exists(own_ranks)) {
     ranks = FrequencyRanks::load(own_ranks);
   }
+  if (name != "eagle3") require_ranks(options, ranks.has_value());
   LayerDrafting drafting{target.draft_target(name == "eagle3"), nullptr};
   drafting.layers = std::make_shared<const Speculation>(target, *drafting.target.ends, folder,
                                                         std::move(ranks), name);
@@ -130,9 +154,12 @@ Drafting load_drafting(const DraftOptions& options, const ModelOptions& running,
   Drafting drafting{options, nullptr, nullptr, std::nullopt, nullptr, std::nullopt};
   if (options.is_on() && !is_text_drafter(options.settings.drafter)) {
     drafting.layers = load_layers(options, running, target);
-  } else if (!options.layers.empty()) {
-    throw Error(Errc::invalid_option, "--draft-layers",
-                "must come with --speculation eagle, eagle3, medusa or all");
+  } else {
+    require_head(options);
+    if (!options.layers.empty()) {
+      throw Error(Errc::invalid_option, "--draft-layers",
+                  "must come with --speculation eagle, eagle3, medusa or all");
+    }
   }
   if (options.joins("suffix")) {
     drafting.history = std::make_shared<tooldecode::SuffixHistory>(options.history);
@@ -153,9 +180,9 @@ Drafting load_drafting(const DraftOptions& options, const ModelOptions& running,
     tooldecode::draft::require_same_vocabulary(drafting.model->tokenizer.vocabulary(),
                                                target.tokenizer.vocabulary(),
                                                drafting.model->model_ref().vocabulary_size());
-    if (const auto ranks = load_ranks(options.ranks, drafting.model->tokenizer.vocabulary())) {
-      drafting.pruned = prune(*drafting.model, *ranks, options.settings.k);
-    }
+    const auto ranks = load_ranks(options.ranks, drafting.model->tokenizer.vocabulary());
+    require_ranks(options, ranks.has_value());
+    if (ranks) drafting.pruned = prune(*drafting.model, *ranks, options.settings.k);
   }
   return drafting;
 }

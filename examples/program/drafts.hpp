@@ -43,6 +43,7 @@ struct DraftOptions {
   /// A file or "none": all rows; empty: `ranks.json` of the model's directory if it has draft
   /// layers, else all rows.
   std::string ranks;
+  bool gives_k = false;          ///< whether the user chose `settings.k`
   std::string layers;            ///< a folder; empty: the one that comes with the model
   std::string draft_model;       ///< as --model; empty: none
   std::size_t history = 65'536;  ///< tokens of earlier answers
