@@ -455,6 +455,11 @@ def test_consistency(server):
         assert chunks[-1]["choices"][0]["consistency"] == choice["consistency"], chunks[-1]
     assert seen > 0, "no call was sampled under several orders"
     assert "consistency" not in server.chat(request(TABLE, tool_choice="required", max_tokens=200))["choices"][0]
+    four = {"type": "function", "function": {"name": "f", "parameters": {
+        "type": "object", "properties": {name: {"type": "boolean"} for name in "abcd"}, "required": list("abcd")}}}
+    vote, = server.chat(request(TABLE, [four], tool_choice="required", parallel_tool_calls=False, max_tokens=200,
+                                consistency={}))["choices"][0]["consistency"]
+    assert vote["orders"] == 6, vote  # of 24, where the request does not say how many
     bodies = [request(question, tool_choice="required", max_tokens=120, consistency={"max_orders": orders})
               for question in QUESTIONS for orders in (1, 3, 12)]
     alone = [server.chat(body)["choices"] for body in bodies]

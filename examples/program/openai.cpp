@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/consistency/call_orders.hpp>
+
 #include <program/openai.hpp>
 #include <program/parameter_names.hpp>
 
@@ -236,7 +238,8 @@ std::optional<std::size_t> read_max_orders(const Fields& request) {
   if (request.find("consistency") == nullptr) return std::nullopt;
   const Fields consistency = request.object("consistency");
   consistency.allow({"max_orders"});
-  const std::int64_t orders = consistency.find_integer("max_orders", 1).value_or(6);
+  constexpr auto usual      = static_cast<std::int64_t>(tooldecode::usual_orders);
+  const std::int64_t orders = consistency.find_integer("max_orders", 1).value_or(usual);
   if (orders > most_orders) {
     consistency.fail("max_orders", "must be at most " + std::to_string(most_orders));
   }

@@ -137,6 +137,7 @@ void bind_order_consistency(nb::module_& module) {
              "max_orders"_a, "max_tokens"_a, "temperature"_a, "top_k"_a, "top_p"_a, "seed"_a,
              "adaptive"_a,
              "See tooldecode.order_consistency; the votes are the JSON of CallVote::json.");
+  module.attr("usual_orders") = usual_orders;
 }
 
 }  // namespace tooldecode::python

@@ -75,6 +75,16 @@ def rule(key, before):
     return {"city": "Oslo", "days": 2, "people": 3 if before else 7}[key]
 
 
+def test_the_default_is_six_orders(vocabulary):
+    keys = [*KEYS, "nights"]
+    tools = [{"name": "book", "parameters": {"type": "object", "properties": {key: {"type": "boolean"} for key in keys},
+                                             "required": keys}}]
+    calls = td.tool_calls(vocabulary, tools, "hermes", choice="required", max_calls=1)
+    model = Scripted(vocabulary, lambda key, before: True)
+    [vote] = td.order_consistency(calls, model, [ord("?")], max_tokens=300, adaptive=False).calls
+    assert vote.orders == vote.sampled == 6  # of 24
+
+
 @pytest.mark.parametrize("max_orders", [1, 2, 3, 6, 12])
 def test_votes_are_those_of_the_orders_one_by_one(vocabulary, calls, max_orders):
     model = Scripted(vocabulary, rule)

@@ -36,6 +36,16 @@ TEST_CASE("CallOrders::of makes the orders of a tool once, at most as many as as
   CHECK(all.of(0) == all.of(0));
   CHECK(four.of(0)->size() == 4);
   CHECK(second.of(0)->size() == 1);
+
+  const td::ToolCallFSM more{
+      td::test::call_vocabulary(),
+      td::ToolSet::parse(R"([{"name": "g", "parameters": {"type": "object", "properties": {
+        "a": {"type": "null"}, "b": {"type": "null"}, "c": {"type": "null"}, "d": {"type": "null"}},
+        "required": ["a", "b", "c", "d"]}}])"),
+      td::PythonCall{},
+      {.choice = td::ToolChoice::required}};
+  CHECK(td::consistency::CallOrders(more, {}).of(0)->size() == 6);  // of 24
+  CHECK(td::consistency::CallOrders(more, {.max_orders = 12}).of(0)->size() == 12);
 }
 
 TEST_CASE(

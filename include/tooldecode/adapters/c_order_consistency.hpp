@@ -132,9 +132,8 @@ td_code td_order_consistency(const td_constraint* constraint, const td_model* mo
     const CModel target(model, calls->vocabulary_size());
     td_order_options fields{};
     if (options != nullptr) fields = fields_of(options, "options");
-    td::OrderConsistencyOptions orders{.max_orders = fields.max_orders == 0 ? 6 : fields.max_orders,
-                                       .adaptive   = fields.all_orders == 0,
-                                       .seed       = fields.seed};
+    td::OrderConsistencyOptions orders{.adaptive = fields.all_orders == 0, .seed = fields.seed};
+    if (fields.max_orders != 0) orders.max_orders = fields.max_orders;
     if (const auto& tokenizer = shared.tokens().tokenizer) {
       orders.encode = [&tokenizer](std::string_view text) { return tokenizer->encode(text); };
     }

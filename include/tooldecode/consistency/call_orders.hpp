@@ -24,9 +24,12 @@
 
 namespace tooldecode {
 
+/// The default of `max_orders`, in C, Python and the server too: all orders of three parameters.
+inline constexpr std::size_t usual_orders = 6;
+
 /// How calls are sampled and voted on.
 struct OrderConsistencyOptions {
-  std::size_t max_orders = 12;  ///< the paper's `oc`; limited by the number of orders
+  std::size_t max_orders = usual_orders;  ///< the paper's `oc`; limited by the number of orders
   /// Uses one order, numbered as in `parameter_order`, without a vote: the columns of Table 2.
   std::optional<std::size_t> only_order = {};
   VoteRule vote                         = VoteRule::majority;

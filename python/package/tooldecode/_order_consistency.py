@@ -81,7 +81,7 @@ def order_consistency(
     model: Model,
     prompt: Sequence[int],
     *,
-    max_orders: int = 6,
+    max_orders: int = _core.usual_orders,
     max_tokens: int = 256,
     temperature: float = 0.0,
     top_k: int = 0,
