@@ -222,7 +222,8 @@ Json ChatAnswer::choice_json(std::size_t index, const tooldecode::EngineReply& r
 void ChatAnswer::add_usage(const tooldecode::EngineReply& reply, Usage& usage) const {
   for (const tooldecode::EngineTurn& turn : reply.turns) {
     usage.completion += turn.output.tokens.size();
-    usage.reasoning += session_.text.reasoning_tokens(turn.output.tokens);
+    // Counting walks all tokens once more.
+    if (session_.may_reason) usage.reasoning += session_.text.reasoning_tokens(turn.output.tokens);
     usage.prompt += turn.more.size();
   }
   // The choices have one prompt, which counts once.

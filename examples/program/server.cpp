@@ -296,6 +296,7 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
                 unenforced_places(chat.tools.documents, session.tools).empty());
   auto prompt           = is_final ? std::move(*early) : write_prompt(session.tools);
   session.prompt_tokens = prompt.size();
+  session.may_reason    = rules.reasoning || has_messages_;
   if (prompt.empty()) {
     throw ApiError(400, "invalid_value", std::string(dialogue_key(chat.api)),
                    "the prompt is empty, and the model has no token that begins a text");

@@ -146,6 +146,7 @@ struct ChatSession {
   AnswerText text;              ///< initial state of each turn
   tooldecode::ToolSet tools{};  ///< of the request, as far as they are enforced
   std::size_t prompt_tokens = 0;
+  bool may_reason           = true;  ///< whether an answer may have reasoning
   std::shared_ptr<Exchange> events;
   std::vector<std::function<void()>> cancel{};           ///< one per choice
   std::shared_ptr<FairPlaces::Ticket> places = nullptr;  ///< in the batch
