@@ -264,52 +264,12 @@ nb::object calls_of(const std::vector<ToolCall>& calls) {
   return all;
 }
 
-const char* name_of(tools::Reading reading) {
-  using tools::Reading;
-  switch (reading) {
-    case Reading::null_keyword:
-      return "null_keyword";
-    case Reading::type_name:
-      return "type_name";
-    case Reading::optional_keyword:
-      return "optional_keyword";
-    case Reading::required_flag:
-      return "required_flag";
-    case Reading::number_text:
-      return "number_text";
-    case Reading::array_enum:
-      return "array_enum";
-    case Reading::enum_over_type:
-      return "enum_over_type";
-    case Reading::nullable:
-      return "nullable";
-    case Reading::closed_object:
-      return "closed_object";
-    case Reading::no_arguments:
-      return "no_arguments";
-    case Reading::unknown_required:
-      return "unknown_required";
-    case Reading::property_map:
-      return "property_map";
-    case Reading::unknown_keyword:
-      return "unknown_keyword";
-    case Reading::unknown_format:
-      return "unknown_format";
-    case Reading::widened_schema:
-      return "widened_schema";
-    case Reading::any_arguments:
-      return "any_arguments";
-    case Reading::dropped_tool:
-      return "dropped_tool";
-  }
-  return "unknown";
-}
-
 nb::list notes_of(const CallsHandle& self) {
   const nb::object type = python_type("Note");
   nb::list all;
   for (const tools::Note& note : self.calls().tools().notes()) {
-    all.append(type(note.tool, note.pointer, name_of(note.reading), note.text));
+    const std::string_view reading = name(note.reading);
+    all.append(type(note.tool, note.pointer, nb::str(reading.data(), reading.size()), note.text));
   }
   return all;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <tooldecode/core/config.hpp>
 
@@ -45,6 +46,47 @@ enum class Reading : std::uint8_t {
   any_arguments,   ///< not enforced: the tool takes any object
   dropped_tool,    ///< not enforced: the tool cannot be called
 };
+
+/// The reading's name, as written in machine-readable output.
+[[nodiscard]] constexpr std::string_view name(Reading reading) noexcept {
+  switch (reading) {
+    case Reading::null_keyword:
+      return "null_keyword";
+    case Reading::type_name:
+      return "type_name";
+    case Reading::optional_keyword:
+      return "optional_keyword";
+    case Reading::required_flag:
+      return "required_flag";
+    case Reading::number_text:
+      return "number_text";
+    case Reading::array_enum:
+      return "array_enum";
+    case Reading::enum_over_type:
+      return "enum_over_type";
+    case Reading::nullable:
+      return "nullable";
+    case Reading::closed_object:
+      return "closed_object";
+    case Reading::no_arguments:
+      return "no_arguments";
+    case Reading::unknown_required:
+      return "unknown_required";
+    case Reading::property_map:
+      return "property_map";
+    case Reading::unknown_keyword:
+      return "unknown_keyword";
+    case Reading::unknown_format:
+      return "unknown_format";
+    case Reading::widened_schema:
+      return "widened_schema";
+    case Reading::any_arguments:
+      return "any_arguments";
+    case Reading::dropped_tool:
+      return "dropped_tool";
+  }
+  return "unknown";
+}
 
 /// Whether a note says that something is not enforced, see ToolEnforcement.
 [[nodiscard]] constexpr bool is_given_up(Reading reading) noexcept {
