@@ -1,5 +1,6 @@
 """What the package is as a whole: its version, what it needs, and what it does without NumPy."""
 import importlib.metadata
+import pathlib
 import re
 import subprocess
 import sys
@@ -65,3 +66,27 @@ def test_metadata():
     needs = [re.match(r"([A-Za-z0-9_.-]+)\s*([^;]*)(?:;(.*))?", line) for line in importlib.metadata.requires("tooldecode")]
     assert needs and all(">=" in need[2] or need[1] == "pytest" for need in needs), [need[0] for need in needs]
     assert all("extra" in (need[3] or "") for need in needs)  # the package by itself needs nothing
+
+
+def test_names_of_the_page_for_users_of_other_libraries():
+    """Each name in the last two columns of its table is there, in Python and in C++."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    table = (root / "docs/coming_from.md").read_text(encoding="utf-8").split("| there |")[1].split("\n\n")[0]
+    headers = "".join(path.read_text(encoding="utf-8") for path in (root / "include/tooldecode").rglob("*.hpp"))
+    seen = 0
+    for line in table.splitlines()[2:]:
+        _, python, cpp = (cell.strip() for cell in line.strip("|").split(" | "))
+        for name in re.findall(r"`(?:[a-z_.]+ = )?([A-Za-z_][\w.]*)", python):
+            owner, _, member = name.rpartition(".")
+            if owner in ("transformers", "llama_cpp"):  # which need those packages
+                source = root / "python/package/tooldecode" / f"{owner}.py"
+                assert f"\ndef {member}(" in source.read_text(encoding="utf-8"), name
+            elif name != "state":
+                of = {"": td, "constraint": td.Constraint, "calls": td.ToolCallFSM, "Vocabulary": td.Vocabulary}[owner]
+                assert hasattr(of, member), name
+            seen += 1
+        for span in re.findall(r"`([^`]+)`", cpp):
+            for name in re.findall(r"([A-Za-z_]\w*)[({]", span) or re.findall(r"^(\w+)$", span):
+                assert re.search(rf"\b{name}\b", headers), (span, name)
+                seen += 1
+    assert seen > 50, seen
