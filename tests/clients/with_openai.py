@@ -125,7 +125,8 @@ def test_responses():
         final = stream.get_final_response()
     assert final.output_text == answer.output_text == "".join(event.delta for event in deltas) == deltas[-1].snapshot
     assert len(deltas) > 1 and final.usage.total_tokens == answer.usage.total_tokens, final
-    assert final.usage.input_tokens_details.cached_tokens == final.usage.input_tokens - 1, final.usage
+    # Other clients, which run meanwhile, may take the room of this prompt in the prefix cache.
+    assert 0 <= final.usage.input_tokens_details.cached_tokens < final.usage.input_tokens, final.usage
     # Strict validation, where the package is lenient by default.
     for one in (answer, final):
         openai.types.responses.Response.model_validate(one.model_dump(warnings=False))
