@@ -2,15 +2,9 @@
 /// Reports what an agent's turns and its speculators did, as text and as JSON.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
-#include <iomanip>
-#include <optional>
 #include <ostream>
-#include <sstream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <tooldecode/execute/client_turn.hpp>

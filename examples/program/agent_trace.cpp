@@ -1,12 +1,9 @@
 #include <algorithm>
 #include <cstddef>
-#include <exception>
-#include <functional>
 #include <mutex>
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 

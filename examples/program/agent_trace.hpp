@@ -2,14 +2,12 @@
 /// AgentTrace: records when an agent's model, speculators and tools ran.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <functional>
 #include <mutex>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>

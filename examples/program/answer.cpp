@@ -1,5 +1,3 @@
-#include <chrono>
-#include <optional>
 #include <string>
 #include <vector>
 

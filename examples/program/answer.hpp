@@ -2,8 +2,6 @@
 /// Asks a model one question, plainly and under the constraint.
 #pragma once
 
-#include <chrono>
-#include <optional>
 #include <string>
 #include <vector>
 

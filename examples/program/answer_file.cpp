@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <fstream>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <span>

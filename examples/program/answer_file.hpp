@@ -2,16 +2,13 @@
 /// AnswerFile: each method's answer to each row, for external judges and for resumed runs.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <fstream>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>

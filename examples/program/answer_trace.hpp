@@ -2,11 +2,8 @@
 /// AnswerTrace: the traces of an answer as JSON, turn by turn, and its spans on a timeline.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
-#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>

@@ -2,7 +2,6 @@
 /// Assistant: a model of any kind with its tokenizer, its masks and its prompts.
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <memory>

@@ -2,7 +2,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <program/completions.hpp>
 #include <program/parameter_names.hpp>

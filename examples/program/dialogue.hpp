@@ -2,8 +2,6 @@
 /// Dialogue: converts the messages of a chat request to those of a prompt.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <initializer_list>
 #include <optional>
 #include <span>

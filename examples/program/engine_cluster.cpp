@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <mutex>
 #include <numeric>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>

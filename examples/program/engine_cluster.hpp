@@ -2,13 +2,11 @@
 /// EngineCluster: several engines of one model, used as one reliable engine.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <numeric>
 #include <optional>
 #include <stop_token>
 #include <string>

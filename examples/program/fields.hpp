@@ -2,7 +2,6 @@
 /// Fields: the members of a JSON object of a request; errors name the place.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -11,7 +10,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/tools/document_readings.hpp>

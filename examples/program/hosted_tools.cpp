@@ -2,7 +2,6 @@
 #include <chrono>
 #include <cstddef>
 #include <future>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <set>

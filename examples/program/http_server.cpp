@@ -4,14 +4,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
-#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>

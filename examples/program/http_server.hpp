@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>

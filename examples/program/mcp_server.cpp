@@ -4,8 +4,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <stop_token>

@@ -2,13 +2,10 @@
 /// McpServer: a Model Context Protocol server on standard input and output, as a tool runtime.
 #pragma once
 
-#include <array>
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <optional>

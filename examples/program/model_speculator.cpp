@@ -1,5 +1,3 @@
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <stop_token>
 #include <string_view>

@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <stop_token>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>

@@ -2,14 +2,10 @@
 /// Repairs of calls to unknown tools, compared with ToolDec: fuzzy matching and backtrace.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>

@@ -2,12 +2,9 @@
 /// Parses requests of OpenAI's chat completions.
 #pragma once
 
-#include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>

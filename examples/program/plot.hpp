@@ -2,12 +2,8 @@
 /// Charts as SVG: series of points with error bars, or curves, on linear or logarithmic axes.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
-#include <cstdio>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>

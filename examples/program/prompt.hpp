@@ -2,9 +2,7 @@
 /// The prompt of the embedded model: tool signatures, then the dialogue.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
 #include <map>
 #include <span>
 #include <string>

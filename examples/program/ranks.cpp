@@ -1,14 +1,12 @@
 // tooldecode ranks: counts the tokens of texts and ranks the vocabulary by frequency.
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
-#include <span>
 #include <streambuf>
 #include <string>
 #include <vector>

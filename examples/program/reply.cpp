@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>

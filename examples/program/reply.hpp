@@ -2,14 +2,12 @@
 /// The wire format of answers: visible text, messages, chunks of a stream, usage.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

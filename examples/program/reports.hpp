@@ -2,7 +2,6 @@
 /// A comparison of methods as Markdown tables, JSON, and a plot.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

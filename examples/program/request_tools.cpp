@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -4,10 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>

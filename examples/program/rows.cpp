@@ -1,7 +1,5 @@
-#include <algorithm>
 #include <cstddef>
 #include <filesystem>
-#include <map>
 #include <sstream>
 #include <string>
 #include <utility>

@@ -1,6 +1,5 @@
 #include <array>
 #include <chrono>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -8,7 +7,6 @@
 #include <fstream>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 

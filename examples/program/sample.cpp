@@ -1,9 +1,7 @@
 // tooldecode sample: samples texts from a constraint with artificial logits, to test the
 // constraint.
-#include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>

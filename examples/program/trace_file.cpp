@@ -1,5 +1,4 @@
 #include <cstddef>
-#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <mutex>

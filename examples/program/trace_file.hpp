@@ -4,12 +4,8 @@
 
 #include <cstddef>
 #include <deque>
-#include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <string>
-#include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <system_error>
 

@@ -3,10 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <iostream>
 #include <random>
-#include <string>
 #include <vector>
 
 #include <tooldecode/cuda/device.cuh>

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <cstddef>
-#include <exception>
 #include <new>
-#include <optional>
 #include <type_traits>
 
 #include <tooldecode/core/error.hpp>

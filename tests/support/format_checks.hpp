@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/call_format.hpp>

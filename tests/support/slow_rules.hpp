@@ -2,7 +2,6 @@
 /// slow::matches for Rules: what rules accept, by solving their equations.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

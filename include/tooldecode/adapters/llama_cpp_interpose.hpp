@@ -12,8 +12,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
-#include <utility>
 
 #include <tooldecode/adapters/llama_cpp_grammar.hpp>
 #include <tooldecode/version.hpp>

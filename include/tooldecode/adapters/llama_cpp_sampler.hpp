@@ -2,7 +2,6 @@
 /// make_sampler: a constraint as a sampler of llama.cpp.
 #pragma once
 
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +13,6 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/core/concepts.hpp>

@@ -2,7 +2,6 @@
 /// OrderBranch: the arguments of a call, decoded in one order.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>

@@ -2,6 +2,8 @@
 /// Definitions of order_branch.hpp.
 #pragma once
 
+#include <algorithm>
+
 #include <tooldecode/consistency/order_branch.hpp>
 
 namespace tooldecode::consistency {

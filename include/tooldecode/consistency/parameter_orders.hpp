@@ -2,12 +2,8 @@
 /// parameter_orders: the orders in which a call's required parameters are requested.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
-#include <set>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/philox.hpp>

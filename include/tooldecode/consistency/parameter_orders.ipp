@@ -2,6 +2,11 @@
 /// Definitions of parameter_orders.hpp.
 #pragma once
 
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
 #include <tooldecode/consistency/parameter_orders.hpp>
 
 namespace tooldecode {

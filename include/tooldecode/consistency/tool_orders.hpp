@@ -2,14 +2,11 @@
 /// ToolOrders: the automata of one tool's calls, one per order of its required parameters.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/consistency/order_branch.hpp>

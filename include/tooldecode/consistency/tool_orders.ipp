@@ -2,6 +2,10 @@
 /// Definitions of tool_orders.hpp.
 #pragma once
 
+#include <algorithm>
+#include <span>
+#include <utility>
+
 #include <tooldecode/consistency/tool_orders.hpp>
 #include <tooldecode/formats/listed_arguments.hpp>
 #include <tooldecode/formats/plain_text.hpp>

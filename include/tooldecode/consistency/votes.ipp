@@ -2,6 +2,10 @@
 /// Definitions of votes.hpp.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 #include <tooldecode/consistency/votes.hpp>
 
 namespace tooldecode {

@@ -2,7 +2,6 @@
 /// Definitions of constraint.hpp.
 #pragma once
 
-#include <algorithm>
 #include <utility>
 
 #include <tooldecode/constraint/constraint.hpp>

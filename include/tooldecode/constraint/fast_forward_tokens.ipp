@@ -2,7 +2,7 @@
 /// Definitions of fast_forward_tokens.hpp.
 #pragma once
 
-#include <memory>
+#include <cstdint>
 
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
 

@@ -2,9 +2,6 @@
 /// Definitions of jump_forward_text.hpp.
 #pragma once
 
-#include <algorithm>
-#include <utility>
-
 #include <tooldecode/constraint/jump_forward_text.hpp>
 
 namespace tooldecode::constraint {

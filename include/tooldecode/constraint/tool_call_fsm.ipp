@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 
 #include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>

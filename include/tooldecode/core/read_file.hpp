@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <ios>
 #include <string>
 
 #include <tooldecode/core/error.hpp>

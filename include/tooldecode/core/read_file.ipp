@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <ios>
 #include <limits>
 #include <system_error>
 

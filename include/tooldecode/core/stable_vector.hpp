@@ -5,7 +5,6 @@
 #include <array>
 #include <bit>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <utility>
 

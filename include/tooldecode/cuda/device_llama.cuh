@@ -10,7 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>

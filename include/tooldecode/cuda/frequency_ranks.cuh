@@ -2,7 +2,6 @@
 /// FrequencyRanksView, and building ranks on the device from token counts.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include <cuda_runtime.h>

@@ -2,7 +2,6 @@
 /// LlamaWeights: the matrices of a Llama model in device memory.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -11,7 +11,6 @@
 #include <map>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <cuda_runtime.h>

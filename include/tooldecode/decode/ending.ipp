@@ -2,7 +2,6 @@
 /// Definitions of ending.hpp.
 #pragma once
 
-#include <cstdint>
 #include <utility>
 
 #include <tooldecode/core/config.hpp>

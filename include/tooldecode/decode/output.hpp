@@ -2,7 +2,6 @@
 /// Output: the result of a decode and its cost.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <optional>

@@ -2,6 +2,8 @@
 /// Definitions of output.hpp.
 #pragma once
 
+#include <algorithm>
+
 #include <tooldecode/decode/output.hpp>
 
 namespace tooldecode {

@@ -3,15 +3,12 @@
 /// spent.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/mask_view.hpp>

@@ -2,6 +2,10 @@
 /// Definitions of trace.hpp.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 #include <tooldecode/decode/trace.hpp>
 
 namespace tooldecode {

@@ -3,13 +3,10 @@
 /// case.
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/completions.hpp>

@@ -2,6 +2,9 @@
 /// Definitions of unconstrained.hpp.
 #pragma once
 
+#include <algorithm>
+#include <utility>
+
 #include <tooldecode/decode/unconstrained.hpp>
 
 namespace tooldecode {

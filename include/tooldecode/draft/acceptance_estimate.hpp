@@ -2,7 +2,6 @@
 /// AcceptanceEstimate: how often guesses are accepted, learned while drafting.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>

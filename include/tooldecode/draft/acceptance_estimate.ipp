@@ -2,6 +2,8 @@
 /// Definitions of acceptance_estimate.hpp.
 #pragma once
 
+#include <algorithm>
+
 #include <tooldecode/draft/acceptance_estimate.hpp>
 
 namespace tooldecode::draft {

@@ -2,12 +2,10 @@
 /// DraftTree: up to 64 guessed tokens as a tree that one forward pass of the target verifies.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/config.hpp>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <sstream>
-#include <string>
+#include <bit>
+#include <utility>
 
 #include <tooldecode/draft/draft_tree.hpp>
 

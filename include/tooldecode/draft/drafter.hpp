@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <vector>
 
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/diagnose.hpp>

@@ -2,8 +2,6 @@
 /// Definitions of model_drafter.hpp.
 #pragma once
 
-#include <array>
-
 #include <tooldecode/draft/model_drafter.hpp>
 
 namespace tooldecode::draft {

@@ -2,6 +2,8 @@
 /// Definitions of suffix_drafter.hpp.
 #pragma once
 
+#include <optional>
+
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/draft/suffix_drafter.hpp>
 

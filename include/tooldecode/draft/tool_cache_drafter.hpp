@@ -2,8 +2,6 @@
 /// ToolCacheDrafter: drafts calls whose results are cached.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <optional>

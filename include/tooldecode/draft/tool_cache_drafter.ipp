@@ -2,6 +2,9 @@
 /// Definitions of tool_cache_drafter.hpp.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/draft/tool_cache_drafter.hpp>
 

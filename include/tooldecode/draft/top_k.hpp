@@ -2,12 +2,9 @@
 /// TopK: the most likely tokens of logits that arrive in parts, and their log-sum-exp.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/config.hpp>

@@ -2,6 +2,10 @@
 /// Definitions of top_k.hpp.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 #include <tooldecode/core/simd.hpp>
 #include <tooldecode/draft/top_k.hpp>
 

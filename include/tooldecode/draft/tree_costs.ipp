@@ -2,6 +2,8 @@
 /// Definitions of tree_costs.hpp.
 #pragma once
 
+#include <string>
+
 #include <tooldecode/draft/tree_costs.hpp>
 
 namespace tooldecode {

@@ -2,7 +2,6 @@
 /// GrammarTokens: converts tokens named in a grammar to bytes.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -2,6 +2,7 @@
 /// Definitions of grammar_tokens.hpp.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string_view>
 

@@ -2,8 +2,6 @@
 /// LarkLexeme: one terminal as the lexer sees it: where it ends, and which others may continue it.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

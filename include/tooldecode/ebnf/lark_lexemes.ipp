@@ -3,7 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>

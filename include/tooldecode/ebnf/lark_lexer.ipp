@@ -2,6 +2,7 @@
 /// Definitions of lark_lexer.hpp.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include <tooldecode/ebnf/lark_lexer.hpp>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <utility>
-#include <vector>
 
 #include <tooldecode/ebnf/lark_reader.hpp>
 #include <tooldecode/text/value_reader.hpp>

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <utility>
 
 #include <tooldecode/ebnf/regular_parts.hpp>
 

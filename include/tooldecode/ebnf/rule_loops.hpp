@@ -2,7 +2,6 @@
 /// make_loops: turns rules that recur at an end of their alternatives into repetitions.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

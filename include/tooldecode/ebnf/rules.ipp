@@ -2,8 +2,6 @@
 /// Definitions of rules.hpp.
 #pragma once
 
-#include <algorithm>
-
 #include <tooldecode/ebnf/rules.hpp>
 
 namespace tooldecode::ebnf {

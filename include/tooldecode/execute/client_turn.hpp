@@ -2,7 +2,6 @@
 /// ClientTurn: the result of a turn with speculation.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

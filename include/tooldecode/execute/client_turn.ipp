@@ -2,6 +2,8 @@
 /// Definitions of client_turn.hpp.
 #pragma once
 
+#include <algorithm>
+
 #include <tooldecode/execute/client_turn.hpp>
 
 namespace tooldecode {

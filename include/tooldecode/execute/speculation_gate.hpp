@@ -2,8 +2,6 @@
 /// SpeculationGate: learns at run time whether predicting a tool's calls saves time.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <map>

@@ -2,6 +2,9 @@
 /// Definitions of speculation_gate.hpp.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include <tooldecode/execute/speculation_gate.hpp>
 
 namespace tooldecode {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <utility>
 
 #include <tooldecode/execute/speculation_policy.hpp>
 

@@ -2,13 +2,11 @@
 /// ToolCache: tool calls with their results, or futures of them, by response.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <future>
-#include <iterator>
 #include <limits>
 #include <list>
 #include <map>

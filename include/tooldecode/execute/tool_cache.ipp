@@ -2,6 +2,9 @@
 /// Definitions of tool_cache.hpp.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
+
 #include <tooldecode/execute/tool_cache.hpp>
 
 namespace tooldecode {

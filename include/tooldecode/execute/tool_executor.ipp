@@ -2,6 +2,8 @@
 /// Definitions of tool_executor.hpp.
 #pragma once
 
+#include <exception>
+
 #include <tooldecode/execute/tool_executor.hpp>
 
 namespace tooldecode::detail {

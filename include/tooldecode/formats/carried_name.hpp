@@ -3,7 +3,6 @@
 /// wrote.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 
 #include <tooldecode/formats/carried_name.hpp>
 #include <tooldecode/text/json_pointer.hpp>

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/call_marks.hpp>

@@ -2,7 +2,6 @@
 /// TagFields: the fields of an object in a structural tag; errors name the place.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -2,7 +2,6 @@
 /// TagTokens: the tokens that a structural tag names by number or text, as bytes of a grammar.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -2,6 +2,8 @@
 /// Definitions of tag_tokens.hpp.
 #pragma once
 
+#include <cstdint>
+
 #include <tooldecode/formats/tag_tokens.hpp>
 
 namespace tooldecode::formats {

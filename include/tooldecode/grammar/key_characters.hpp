@@ -2,8 +2,6 @@
 /// The characters that may come next in a key: those of a trie of literals, and others of a lexeme.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <string_view>
 #include <vector>
 

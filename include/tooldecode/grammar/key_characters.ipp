@@ -3,8 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <optional>
-#include <string>
+#include <cstddef>
+#include <cstdint>
 
 #include <tooldecode/grammar/key_characters.hpp>
 

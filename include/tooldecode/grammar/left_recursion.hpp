@@ -2,7 +2,6 @@
 /// is_left_recursive: whether a grammar can return to a node without reading a byte.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include <tooldecode/grammar/grammar.hpp>

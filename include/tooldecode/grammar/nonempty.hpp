@@ -2,8 +2,6 @@
 /// NonemptyTexts: the texts of a grammar's nodes without the empty text, for items of repetitions.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <vector>
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <tuple>
 #include <unordered_set>
 
 #include <tooldecode/core/build_budget.hpp>

@@ -2,14 +2,9 @@
 /// LogitsPipeline: turns a model's raw logits into the distribution that a token is sampled from.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -2,6 +2,10 @@
 /// Definitions of logits_pipeline.hpp.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
 #include <tooldecode/logits/logits_pipeline.hpp>
 
 namespace tooldecode {

@@ -2,11 +2,6 @@
 /// greatest and log_sum_exp of one row of logits, such as a masked one.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstddef>
-#include <limits>
 #include <span>
 
 #include <tooldecode/core/config.hpp>

@@ -2,6 +2,12 @@
 /// Definitions of masked_softmax.hpp.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
 #include <tooldecode/logits/masked_softmax.hpp>
 
 namespace tooldecode {

@@ -2,10 +2,8 @@
 /// Chooses a token from its distribution: greedy, or with Gumbel noise of its position.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <vector>

@@ -2,6 +2,9 @@
 /// Definitions of selection.hpp.
 #pragma once
 
+#include <algorithm>
+#include <limits>
+
 #include <tooldecode/logits/selection.hpp>
 
 namespace tooldecode {

@@ -2,9 +2,7 @@
 /// fill_masks: masks for a batch of states or for a draft tree, on your executor.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>

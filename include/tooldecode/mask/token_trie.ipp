@@ -2,8 +2,6 @@
 /// Definitions of token_trie.hpp.
 #pragma once
 
-#include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include <tooldecode/mask/token_trie.hpp>

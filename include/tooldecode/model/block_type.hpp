@@ -2,7 +2,6 @@
 /// BlockType: how a GGUF tensor type packs weights into blocks.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -2,6 +2,8 @@
 /// Definitions of block_type.hpp.
 #pragma once
 
+#include <algorithm>
+
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/model/bfloat16.hpp>
 #include <tooldecode/model/block_type.hpp>

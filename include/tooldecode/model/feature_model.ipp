@@ -2,6 +2,9 @@
 /// Definitions of feature_model.hpp.
 #pragma once
 
+#include <string>
+#include <utility>
+
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/model/feature_model.hpp>
 

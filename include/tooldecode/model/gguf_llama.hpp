@@ -2,15 +2,9 @@
 /// read_llama_config, read_llama_weights: read a Llama or Qwen2 model from a GGUF file.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstddef>
-#include <limits>
-#include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>

@@ -2,6 +2,13 @@
 /// Definitions of gguf_llama.hpp.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <utility>
+
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/model/gguf_llama.hpp>
 

@@ -2,9 +2,7 @@
 /// GgufTensors: the named tensors of a GGUF file.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

@@ -2,6 +2,9 @@
 /// Definitions of gguf_tensors.hpp.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/model/gguf_tensors.hpp>
 

@@ -5,7 +5,6 @@
 #include <concepts>
 #include <cstddef>
 #include <type_traits>
-#include <utility>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/model/fixed_order.hpp>

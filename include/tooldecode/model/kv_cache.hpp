@@ -2,7 +2,6 @@
 /// KvCache: the keys and values of one sequence, in blocks that forks share.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>

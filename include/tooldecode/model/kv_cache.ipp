@@ -2,6 +2,8 @@
 /// Definitions of kv_cache.hpp.
 #pragma once
 
+#include <algorithm>
+
 #include <tooldecode/model/kv_cache.hpp>
 
 namespace tooldecode::model {

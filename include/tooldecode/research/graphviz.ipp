@@ -2,9 +2,8 @@
 /// Definitions of graphviz.hpp.
 #pragma once
 
-#include <algorithm>
+#include <cstdint>
 #include <map>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/research/graphviz.hpp>

@@ -3,15 +3,9 @@
 /// and when they pay off.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <span>
-#include <string>
-#include <string_view>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/execute/turn_times.hpp>

@@ -2,6 +2,10 @@
 /// Definitions of performance_model.hpp.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <string>
+
 #include <tooldecode/research/performance_model.hpp>
 
 namespace tooldecode {

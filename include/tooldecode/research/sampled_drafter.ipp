@@ -2,6 +2,8 @@
 /// Definitions of sampled_drafter.hpp.
 #pragma once
 
+#include <numeric>
+
 #include <tooldecode/research/sampled_drafter.hpp>
 
 namespace tooldecode {

@@ -2,15 +2,11 @@
 /// ToolDecCompletions: which tokens leave room for the end of an answer under ToolDec.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/completions.hpp>

@@ -2,6 +2,11 @@
 /// Definitions of tool_dec_completions.hpp.
 #pragma once
 
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
 #include <tooldecode/research/tool_dec_completions.hpp>
 
 namespace tooldecode {

@@ -2,14 +2,10 @@
 /// ToolDecMachine: unmasked text and calls under the ToolCallFSM, as one constraint.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/concepts.hpp>

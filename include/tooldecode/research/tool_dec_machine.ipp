@@ -2,6 +2,10 @@
 /// Definitions of tool_dec_machine.hpp.
 #pragma once
 
+#include <bit>
+#include <span>
+#include <string_view>
+
 #include <tooldecode/research/tool_dec_machine.hpp>
 
 namespace tooldecode {

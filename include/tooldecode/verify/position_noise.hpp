@@ -2,11 +2,6 @@
 /// PositionNoise: the random choices that a rule makes at one position.
 #pragma once
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
 

@@ -2,6 +2,12 @@
 /// Definitions of position_noise.hpp.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
 #include <tooldecode/verify/position_noise.hpp>
 
 namespace tooldecode::verify {

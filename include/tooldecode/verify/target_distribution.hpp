@@ -2,8 +2,6 @@
 /// TargetDistribution: the distribution of the next token, as a row of processed logits.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <span>

@@ -2,6 +2,9 @@
 /// Definitions of target_distribution.hpp.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include <tooldecode/verify/target_distribution.hpp>
 
 namespace tooldecode::verify {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 
 #include <tooldecode/vocabulary/byte_alphabet.hpp>
 

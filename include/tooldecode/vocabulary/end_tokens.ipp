@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include <tooldecode/vocabulary/end_tokens.hpp>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 
 #include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 

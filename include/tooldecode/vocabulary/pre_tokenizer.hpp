@@ -2,7 +2,6 @@
 /// PreTokenizer: splits text into pieces by regular expressions (PCRE2) or plain texts.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>

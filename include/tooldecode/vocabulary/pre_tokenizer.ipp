@@ -5,6 +5,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <algorithm>
 #include <array>
+#include <cstddef>
 
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/vocabulary/pre_tokenizer.hpp>

@@ -2,8 +2,6 @@
 /// Reads tiktoken files (a base64 token and its rank on each line) and Mistral's tekken.json.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>

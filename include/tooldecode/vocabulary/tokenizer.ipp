@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include <tooldecode/vocabulary/pre_tokenizer.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
 namespace tooldecode {

@@ -2,9 +2,6 @@
 /// make_trie: builds a byte trie of a vocabulary's tokens.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>

@@ -2,6 +2,8 @@
 /// Definitions of vocabulary_trie.hpp.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
