@@ -13,7 +13,7 @@
 #include <benchmark/benchmark.h>
 
 #include <tooldecode/draft/draft_tree.hpp>
-#include <tooldecode/logits/masked_softmax.hpp>
+#include <tooldecode/logits/log_sum_exp.hpp>
 #include <tooldecode/logits/selection.hpp>
 #include <tooldecode/research/chain_rejection.hpp>
 #include <tooldecode/research/recursive_rejection.hpp>

@@ -19,6 +19,6 @@
 #include <tooldecode/decode/sequential.hpp>
 #include <tooldecode/decode/trace.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
+#include <tooldecode/logits/log_sum_exp.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
-#include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/logits/selection.hpp>

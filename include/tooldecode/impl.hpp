@@ -133,8 +133,8 @@
 #include <tooldecode/grammar/nonempty.ipp>
 #include <tooldecode/grammar/positions.ipp>
 #include <tooldecode/grammar/text_lengths.ipp>
+#include <tooldecode/logits/log_sum_exp.ipp>
 #include <tooldecode/logits/logits_pipeline.ipp>
-#include <tooldecode/logits/masked_softmax.ipp>
 #include <tooldecode/logits/selection.ipp>
 #include <tooldecode/mask/joint_walk.ipp>
 #include <tooldecode/mask/lexeme_slice.ipp>

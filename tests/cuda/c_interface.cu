@@ -15,8 +15,8 @@
 #include <tooldecode/cuda/c_interface.cuh>
 #include <tooldecode/cuda/captured_graph.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
+#include <tooldecode/logits/log_sum_exp.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
-#include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/logits/selection.hpp>
 
 #include <support/catch.hpp>

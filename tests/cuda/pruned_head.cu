@@ -12,7 +12,7 @@
 #include <tooldecode/cuda/pruned_head.cuh>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
 #include <tooldecode/draft/top_k.hpp>
-#include <tooldecode/logits/masked_softmax.hpp>
+#include <tooldecode/logits/log_sum_exp.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 
 #include <support/catch.hpp>

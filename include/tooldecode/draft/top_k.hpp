@@ -9,7 +9,7 @@
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/logits/masked_softmax.hpp>
+#include <tooldecode/logits/log_sum_exp.hpp>
 #include <tooldecode/model/fixed_order.hpp>
 
 namespace tooldecode::draft {

@@ -10,7 +10,7 @@
 
 #include <tooldecode/core/philox.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/logits/masked_softmax.hpp>
+#include <tooldecode/logits/log_sum_exp.hpp>
 
 namespace tooldecode {
 

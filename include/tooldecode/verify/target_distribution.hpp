@@ -8,7 +8,7 @@
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/logits/masked_softmax.hpp>
+#include <tooldecode/logits/log_sum_exp.hpp>
 #include <tooldecode/logits/selection.hpp>
 
 namespace tooldecode::verify {

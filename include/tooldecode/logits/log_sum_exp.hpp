@@ -23,5 +23,5 @@ namespace tooldecode {
 }  // namespace tooldecode
 
 #ifndef TOOLDECODE_COMPILED
-#include <tooldecode/logits/masked_softmax.ipp>
+#include <tooldecode/logits/log_sum_exp.ipp>
 #endif

@@ -2,7 +2,7 @@
 #include <limits>
 #include <vector>
 
-#include <tooldecode/logits/masked_softmax.hpp>
+#include <tooldecode/logits/log_sum_exp.hpp>
 
 #include <support/catch.hpp>
 

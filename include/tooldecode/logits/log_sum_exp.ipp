@@ -1,5 +1,5 @@
 /// \file
-/// Definitions of masked_softmax.hpp.
+/// Definitions of log_sum_exp.hpp.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <limits>
 
-#include <tooldecode/logits/masked_softmax.hpp>
+#include <tooldecode/logits/log_sum_exp.hpp>
 
 namespace tooldecode {
 
