@@ -129,37 +129,3 @@ TEST_CASE("dlpack_mask_words of a tensor that is no mask throws with the wrong f
   check_refused(Errc::invalid_option, "data", [](F& f) { f.tensor.data = nullptr; });
   check_refused(Errc::invalid_option, "data", [](F& f) { f.tensor.byte_offset = 6; });
 }
-
-TEST_CASE("fill_dlpack_mask describes a buffer as a tensor that dlpack_mask_words reads back") {
-  std::vector<std::uint32_t> words(4 * 3);
-  Tensor tensor{nullptr, {on_gpu, 9}, 0, {}, nullptr, nullptr, 99};
-  DlpackExtents extents;
-  fill_dlpack_mask(tensor, {.words = words, .rows = 4, .vocabulary_size = vocabulary_size},
-                   extents);
-  CHECK(tensor.data == words.data());
-  CHECK(tensor.device.device_type == on_cpu);
-  CHECK(tensor.device.device_id == 0);
-  REQUIRE(tensor.ndim == 2);
-  CHECK((tensor.dtype.code == 0 && tensor.dtype.bits == 32 && tensor.dtype.lanes == 1));
-  CHECK((tensor.shape[0] == 4 && tensor.shape[1] == 3));
-  CHECK((tensor.strides[0] == 3 && tensor.strides[1] == 1));
-  CHECK(tensor.byte_offset == 0);
-  const auto back = dlpack_mask_words(tensor, vocabulary_size);
-  CHECK((back.data() == words.data() && back.size() == words.size()));
-
-  std::vector<std::int32_t> signed_words(4 * 3);
-  fill_dlpack_mask(tensor, {.words = signed_words, .rows = 4, .vocabulary_size = vocabulary_size},
-                   extents);
-  CHECK(tensor.data == signed_words.data());
-
-  for (const std::size_t rows : {0U, 3U, 5U}) {
-    try {
-      fill_dlpack_mask(tensor, {words, rows, vocabulary_size}, extents);
-      FAIL("accepted " << rows << " rows");
-    } catch (const Error& error) {
-      CHECK(error.code() == Errc::shape_mismatch);
-      CHECK(std::string(error.what()) ==
-            "words 12: must be ceil(V / 32) for each row: " + std::to_string(rows) + " x 3");
-    }
-  }
-}

@@ -1,8 +1,7 @@
 /// \file
-/// dlpack_mask_words, fill_dlpack_mask: mask buffers as DLPack tensors, for bindings.
+/// dlpack_mask_words: the memory of masks that a DLPack tensor holds, for bindings.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -14,19 +13,6 @@
 #include <tooldecode/mask/token_mask.hpp>
 
 namespace tooldecode {
-
-/// Token masks as rows of one buffer.
-struct MaskRows {
-  MaskView words;  // [rows, ceil(V / 32)]
-  std::size_t rows            = 0;
-  std::size_t vocabulary_size = 0;  ///< V
-};
-
-/// Shape and strides that a tensor points to; must outlive the tensor.
-struct DlpackExtents {
-  std::array<std::int64_t, 2> shape{};
-  std::array<std::int64_t, 2> strides{};  // in words; newer consumers require them
-};
 
 namespace detail {
 inline constexpr int dlpack_cpu          = 1;
@@ -99,37 +85,6 @@ template <class Tensor>
     throw Error(Errc::invalid_option, "data", "must be aligned to four bytes");
   }
   return std::span(static_cast<std::uint32_t*>(begin), rows * width);
-}
-
-/// Describes a buffer as an int32 tensor [rows, words], the type that engines use for masks.
-///
-/// Writes all fields of the tensor; its shape and strides point into `extents`.
-///
-/// \par Shapes      words [rows, ceil(V / 32)]
-/// \par Complexity  O(1), nothing is copied
-/// \par Threads     writes the tensor and the extents only
-/// \par Errors      Error{shape_mismatch} for words of another size
-/// \par Source      DLPack 1.3, dlpack.h
-template <class Tensor>
-void fill_dlpack_mask(Tensor& tensor, const MaskRows& masks, DlpackExtents& extents) {
-  const std::size_t width = mask_word_count(masks.vocabulary_size);
-  const std::size_t size  = masks.words.size();
-  if (width == 0 || masks.rows == 0 ? size != 0 : size % width != 0 || size / width != masks.rows) {
-    throw Error(Errc::shape_mismatch, "words", size,
-                "must be ceil(V / 32) for each row: " + std::to_string(masks.rows) + " x " +
-                    std::to_string(width));
-  }
-  extents     = {.shape   = {static_cast<std::int64_t>(masks.rows), static_cast<std::int64_t>(width)},
-                 .strides = {static_cast<std::int64_t>(width), 1}};
-  tensor      = {};
-  tensor.data = masks.words.data();
-  tensor.device.device_type = static_cast<decltype(tensor.device.device_type)>(detail::dlpack_cpu);
-  tensor.ndim               = 2;
-  tensor.dtype.code         = detail::dlpack_int;
-  tensor.dtype.bits         = 32;
-  tensor.dtype.lanes        = 1;
-  tensor.shape              = extents.shape.data();
-  tensor.strides            = extents.strides.data();
 }
 
 }  // namespace tooldecode
