@@ -183,7 +183,7 @@ void Connection::linger() {
 
 bool Connection::is_open() const {
 #ifdef POLLRDHUP
-  // Unlike a peek, it also sees an end behind bytes that were sent ahead.
+  // Unlike a peek, it also sees an end after bytes that were sent ahead.
   pollfd entry{.fd = socket_, .events = POLLRDHUP, .revents = 0};
   return ::poll(&entry, 1, 0) <= 0;
 #else

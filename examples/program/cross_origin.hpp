@@ -12,7 +12,7 @@
 namespace program {
 
 /// Writes the headers of cross-origin resource sharing for the origins that may use the server;
-/// without origins, none. A browser then shows a page the answers, and sends JSON at all.
+/// without origins, none. With them a browser sends JSON, and shows a page the answers.
 ///
 /// \par Threads  immutable; const members may run concurrently
 /// \par Errors   Error{invalid_option} from the constructor

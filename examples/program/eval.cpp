@@ -124,7 +124,7 @@ std::vector<std::vector<Result>> evaluate_all(const Assistant& assistant,
   std::exception_ptr failure;
   std::vector<std::string> names;
   for (const auto& method : methods) names.push_back(method.name);
-  // Of `auto` what was chosen.
+  // For `auto`, what was chosen.
   const std::string format = options.format == automatic_format && !rows.empty()
                                  ? rows.front().format->name
                                  : options.format;

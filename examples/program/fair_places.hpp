@@ -18,7 +18,7 @@ namespace program {
 /// come before large ones, unless the large ones arrived much earlier.
 ///
 /// An eighth of the places is reserved for clients other than the one that holds all others, so
-/// that an occasional client need not wait for a busy one. The waiting room has the same rule; half
+/// that an occasional client does not wait for a busy one. The waiting room has the same rule; half
 /// of its reserved eighth is for requests with one part, so that they are not turned away when
 /// another client at the same address asks for many answers at once.
 ///

@@ -40,7 +40,7 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_inflate
 }
 
 tooldecode::Tokenizer open_tokenizer(const std::filesystem::path& path, std::size_t max_inflated) {
-  // What is no file, such as a pipe, can be read once only.
+  // A pipe, for example, can be read only once.
   const bool is_file       = std::filesystem::is_regular_file(path);
   const bool is_read_whole = !is_file || tooldecode::core::read_file_head(path, 4) != "GGUF";
   if (std::filesystem::is_directory(path) || !is_read_whole) {

@@ -38,7 +38,7 @@ class HostedTools {
 
   /// Labels of servers by tool.
   using Labels = std::map<std::string, std::string, std::less<>>;
-  /// Starts a call; a future without a state for a tool that nobody here runs. Destroying the
+  /// Starts a call; a future without a state for a tool that has no runner here. Destroying the
   /// function cancels its calls.
   using Run =
       std::function<std::shared_future<tooldecode::ToolResult>(const tooldecode::ToolCall&)>;

@@ -40,7 +40,7 @@ sigset_t stop_signals();
 /// Serves OpenAI's API, the tool cache and the metrics of a service.
 ///
 /// \par Threads  one; it makes its own
-/// \par Errors   Error{invalid_option} where the address cannot be listened at
+/// \par Errors   Error{invalid_option} if the server cannot listen at the address
 class HttpServer {
  public:
   /// \param model  its file or folder; clients know it by that name

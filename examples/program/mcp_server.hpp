@@ -58,7 +58,7 @@ class McpServer {
  private:
   // A longer line ends the server.
   static constexpr std::size_t max_line = std::size_t{16} << 20;
-  // Of a server that does not read them, more messages are dropped.
+  // If a server reads no messages, those beyond this size are dropped.
   static constexpr std::size_t max_queue = std::size_t{1} << 20;
 
   static ChildProcess start(const std::string& command);
@@ -78,7 +78,8 @@ class McpServer {
   bool send_message(const Json& message, const std::stop_token& stop);
   // Leaves a message to the reader and to the next that writes; waits for nothing.
   void queue(const Json& message);
-  // Writes of the queue what the server takes now; whether that is all. Needs `writing_`.
+  // Writes as much of the queue as the server takes now; returns whether that is all. Needs
+  // `writing_`.
   bool write_queue();
   // Bytes that the server takes now; closes its input if it takes none any more.
   std::size_t write_some(std::string_view text);

@@ -37,7 +37,7 @@ Run decode_constrained(const tooldecode::ModelRef& model, const tooldecode::Tool
   };
 }
 
-// Names in the tokenizer's tokens, each chosen behind the prompt of ToolDec's appendix A.2.
+// Names in the tokenizer's tokens, each chosen after the prompt of ToolDec's appendix A.2.
 tooldecode::ToolDec make_prompted(const tooldecode::Tokenizer& tokenizer,
                                   const tooldecode::ToolCallFSM& calls) {
   std::vector<std::vector<tooldecode::TokenId>> names;

@@ -171,7 +171,7 @@ class ReplyWriter {
   [[nodiscard]] virtual std::string response(Json choices, const Usage& usage) = 0;
   /// The events that begin a stream of so many choices.
   [[nodiscard]] virtual std::string begin(std::size_t choices) = 0;
-  /// The events for what a choice has more; its last if `end` is set.
+  /// The events for what a choice adds; its last if `end` is set.
   ///
   /// \param tokens  with log-probabilities, if the request asks for them
   [[nodiscard]] virtual std::string chunk(std::size_t choice, const Json& delta, const Json& tokens,

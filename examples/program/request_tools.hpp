@@ -33,7 +33,7 @@ class ToolError : public ApiError {
   ToolError(const Json& documents, const tooldecode::Error& error);
 };
 
-/// A thing that is not enforced of a tool, because it cannot be.
+/// A part of a tool that cannot be enforced.
 struct UnenforcedPlace {
   std::string tool;
   std::string param;    ///< as in ApiError: `tools[0].function.parameters`

@@ -19,7 +19,7 @@ namespace program {
 namespace {
 
 // Converts the items of an input to the turns of a dialogue: a turn of the model is a message, or
-// calls, or a message and the calls behind it.
+// calls, or a message and the calls after it.
 class InputItems {
  public:
   InputItems(Dialogue& dialogue, std::vector<std::string>& ignored)
@@ -107,7 +107,7 @@ class InputItems {
                 "approval_request_id"},
                *ignored_);
     tooldecode::ToolCall call{.name = item.text("name"), .arguments = detail::read_arguments(item)};
-    if (!turn_) turn_ = item;  // else behind its message
+    if (!turn_) turn_ = item;  // else after its message
     calls_.push_back({item, "id", std::move(call), item, "arguments"});
     end_turn();
     const bool is_failed = item.find("output") == nullptr;

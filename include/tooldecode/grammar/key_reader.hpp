@@ -130,8 +130,8 @@ class KeyReader {
   [[nodiscard]] Tracked tracked(const Node& node, const Words& words) const;
   [[nodiscard]] Tracked tracked_at(const Node& node, core::ByteTrie::NodeIndex at);
   void read_byte(const Node& node, Tracked& key, std::uint8_t byte);
-  // Adds a character that an escape spells. Others' lexemes step over the escape itself: a text that
-  // is excluded is so in some spellings only.
+  // Adds a character that an escape spells. Others' lexemes step over the escape itself: a text may
+  // be excluded in some spellings only.
   void read_character(const Node& node, Tracked& key, char32_t c, std::string_view spelt);
 
   static void add_other(const text::Dfa& dfa, std::uint32_t k, text::Dfa::State state, Steps& out);
@@ -141,7 +141,7 @@ class KeyReader {
 
   static bool may_escape(const Node& node, char32_t c) noexcept;
 
-  // Results inside or after an escape that follows a trie node and is spelt so.
+  // Results inside or after an escape in this spelling that follows a trie node.
   void escaped(const Node& node, Set seen, core::ByteTrie::NodeIndex at,
                const text::StringEscape& escape, std::string_view spelt, bool adds, Steps& out);
 
@@ -156,7 +156,7 @@ class KeyReader {
   void track(const Node& node, Set seen, const Tracked& key, Steps& out);
   void end_other(const Node& node, Set seen, std::uint32_t k, KeyTexts::Number text, Steps& out);
 
-  // A part of a key behind its opening quote as it is spelt between other quotes.
+  // A part of a key after its opening quote as it is spelt between other quotes.
   static std::string requoted(const Node& node, std::string_view part, char from, char to);
   // Calls `visit` with the number of each key that must not repeat and that is longer than a
   // beginning, which it begins with.

@@ -503,7 +503,7 @@ TOOLDECODE_INLINE bool KeyReader::leads_elsewhere(const Node& node, const text::
     std::size_t length, first, last;
   };
   std::vector<Visit> work{{before, length, 0, reserved.size()}};
-  // Whether a key of others that is not reserved ends `more` bytes behind a beginning; what goes on
+  // Whether a key of others that is not reserved ends `more` bytes after a beginning; what goes on
   // from there is visited.
   const auto follow = [&](const Visit& from, std::string_view more, text::Dfa::State next) {
     if (next == text::Dfa::dead) return false;

@@ -17,8 +17,8 @@
 
 namespace tooldecode::grammar {
 
-/// Interned stacks, and bundles: a bundle is a frame that stands for several stacks, and so is a
-/// stack too.
+/// Interned stacks, and bundles: a bundle is a frame that stands for several stacks, so a bundle is
+/// a stack too.
 ///
 /// If a text has many readings, similar stacks are merged: stacks that differ only in the item
 /// count of a repetition become one with a set of counts, and stacks with the same top frame are

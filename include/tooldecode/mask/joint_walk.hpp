@@ -20,8 +20,8 @@ namespace tooldecode::mask {
 /// transition of a position set is computed once, however many parses a token has and however many
 /// tokens share it.
 ///
-/// If a grammar is ambiguous, a walk position by position visits a trie node once per parse, which
-/// doubles with every byte; this walk visits it once.
+/// If a grammar is ambiguous, a walk position by position visits a trie node once per parse, and
+/// the number of parses doubles with every byte; this walk visits it once.
 ///
 /// \par Complexity  O(nodes below, plus position sets x bytes), times the positions of a set
 /// \par Threads     holds the automaton's lock during the walk

@@ -100,7 +100,7 @@ TOOLDECODE_INLINE core::ByteTrie LexemeSlice::build(const Vocabulary& vocabulary
   std::vector<core::ByteTrie::Entry> suffixes;
   std::vector<Visit> work{{root, start, 0, plain_.has_value()}};
   for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, in the memory order of the trie
-    // Slices are shared, so nobody is charged for them, but they can be cancelled.
+    // Slices are shared, so no budget is charged for them, but they can be cancelled.
     if (i % 256 == 0) BuildBudget::spend(0);
     const auto [node, state, units, plain] = work[i];
     const auto [first, last]               = trie.children(node);

@@ -90,7 +90,7 @@ TOOLDECODE_INLINE MaskEntry MaskParts::entry() && {
 
 TOOLDECODE_INLINE void MaskParts::keep_added(std::vector<TokenId>& removed) const {
   if (removed.empty() || added_.empty()) return;
-  // Most added tokens are not removed, which a table of their last bits tells at once.
+  // Most added tokens are not removed, which a table of their last bits shows at once.
   std::bitset<4096> listed;
   const auto bit = [](TokenId token) { return static_cast<std::uint32_t>(token) % 4096; };
   for (const TokenId token : removed) listed.set(bit(token));

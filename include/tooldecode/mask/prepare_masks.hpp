@@ -11,7 +11,7 @@ namespace tooldecode::mask {
 
 class SharedStates;
 
-/// Computes the masks that texts after `from` are likely to need, nearest first: those behind names,
+/// Computes the masks that texts after `from` are likely to need, nearest first: those after names,
 /// keys, enumerated values and fixed texts, and at the beginning and the end of each value. Tokens
 /// that spell such texts are assumed to be the longest of the vocabulary, and those that end at a
 /// mark such as a quote. Returns how many it made.

@@ -33,7 +33,7 @@ using State     = grammar::Automaton::State;
 using NodeIndex = core::ByteTrie::NodeIndex;
 using Node      = grammar::NodeStore::Node;
 
-/// The states behind the tokens that are likely to follow a state.
+/// The states after the tokens that are likely to follow a state.
 ///
 /// \par Threads  holds the automaton's lock while it lives
 class LikelyTokens {

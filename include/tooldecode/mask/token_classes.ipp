@@ -252,7 +252,7 @@ TOOLDECODE_INLINE bool TokenClasses::find_apart(const text::Dfa& dfa, text::Dfa:
   if (apart > max) return false;
 
   // The pairs that the class's texts reach, breadth first, and in which of the characters that end
-  // behind a pair the lexeme may first refuse a text. What is farther than the longest text does not
+  // after a pair the lexeme may first refuse a text. What is farther than the longest text does not
   // matter.
   constexpr std::uint32_t never = 255;
   struct Reached {

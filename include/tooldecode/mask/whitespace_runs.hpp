@@ -21,7 +21,7 @@ struct CountedToken {
 };
 
 /// What the tokens of a vocabulary are where white space may stand: white space alone, or white
-/// space and something behind it.
+/// space and something after it.
 ///
 /// A vocabulary has hundreds of trie nodes that are white space alone. Without this, each new state
 /// would walk what may follow the white space below each of them.
@@ -44,11 +44,11 @@ class WhitespaceRuns {
   /// Those with more than `limit` bytes; O(log size).
   [[nodiscard]] std::span<const CountedToken> longer_than(std::uint32_t limit) const noexcept;
 
-  /// The vocabulary's trie nodes behind one byte of white space.
+  /// The vocabulary's trie nodes after one byte of white space.
   [[nodiscard]] std::span<const core::ByteTrie::NodeIndex> behind_one() const noexcept {
     return behind_one_;
   }
-  /// What tokens hold behind two bytes of white space or more; its values index `past_end`.
+  /// What tokens hold after two bytes of white space or more; its values index `past_end`.
   [[nodiscard]] const core::ByteTrie& past() const noexcept { return past_; }
   [[nodiscard]] const std::vector<CountedToken>& past_end() const noexcept { return past_end_; }
 

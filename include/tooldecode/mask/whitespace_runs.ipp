@@ -35,7 +35,7 @@ TOOLDECODE_INLINE core::ByteTrie WhitespaceRuns::build(const core::ByteTrie& tri
   struct Visit {
     NodeIndex node;
     std::uint32_t units;
-    std::string rest;  // the bytes behind the white space
+    std::string rest;  // the bytes after the white space
   };
   std::deque<std::string> rests;
   std::vector<core::ByteTrie::Entry> entries;
