@@ -58,7 +58,6 @@ class RegularParts {
 
   text::DfaPointer compile(Id id);
 
-  static void write(char32_t c, std::string& out);
   void write(Id id, std::string& out) const;
 
   const Rules& rules_;

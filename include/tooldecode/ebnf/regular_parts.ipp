@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include <tooldecode/ebnf/lark_pattern.hpp>
 #include <tooldecode/ebnf/regular_parts.hpp>
 
 namespace tooldecode::ebnf {
@@ -109,28 +110,14 @@ TOOLDECODE_INLINE text::DfaPointer RegularParts::compile(Id id) {
   }
 }
 
-TOOLDECODE_INLINE void RegularParts::write(char32_t c, std::string& out) {
-  static constexpr char digits[] = "0123456789ABCDEF";
-  out += "\\u{";
-  for (int shift = 20; shift >= 0; shift -= 4) out += digits[c >> shift & 15];
-  out += '}';
-}
-
 TOOLDECODE_INLINE void RegularParts::write(Id id, std::string& out) const {
   const Rules::Node& node = rules_[id];
   switch (node.kind) {
     case Kind::text:
-      for (const char32_t c : text::decode_utf8(node.text)) write(c, out);
+      for (const char32_t c : text::decode_utf8(node.text)) write_pattern(c, out);
       return;
     case Kind::characters:
-      out += '[';
-      for (const auto& [first, last] : node.set.ranges()) {
-        write(first, out);
-        out += '-';
-        write(last, out);
-      }
-      out += ']';
-      return;
+      return write_pattern(node.set, out);
     case Kind::pair:
       write(node.parts[0], out);
       return write(node.parts[1], out);
