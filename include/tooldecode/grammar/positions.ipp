@@ -278,27 +278,9 @@ TOOLDECODE_INLINE StackFrame Positions::Adoption::inner(StackFrame frame) {
 }
 
 TOOLDECODE_INLINE StackId Positions::Adoption::stack(StackId root) {
-  std::vector<StackId> work{root};
-  while (!work.empty()) {
-    const StackId id = work.back();
-    if (known_.contains(id)) {
-      work.pop_back();
-      continue;
-    }
-    StackFrame frame         = from_.stacks_[id];
-    const bool is_bundle     = frame.node == StackSets::bundle;
-    const std::size_t before = work.size();
-    const auto want          = [&](StackId one) {
-      if (!known_.contains(one)) work.push_back(one);
-    };
-    if (is_bundle) {
-      for (const StackId one : from_.stacks_.ones(frame)) want(one);
-    } else {
-      want(frame.below);
-    }
-    if (work.size() != before) continue;
-    work.pop_back();
-    if (is_bundle) {
+  const auto is_known = [&](StackId id) { return known_.contains(id); };
+  from_.stacks_.visit_upwards(root, is_known, [&](StackId id, StackFrame frame) {
+    if (frame.node == StackSets::bundle) {
       std::vector<StackId> ids;
       for (const StackId one : from_.stacks_.ones(frame)) ids.push_back(known_[one]);
       known_[id] = to_.stacks_.joined(ids);
@@ -306,7 +288,7 @@ TOOLDECODE_INLINE StackId Positions::Adoption::stack(StackId root) {
       frame.below = known_[frame.below];
       known_[id]  = to_.stacks_.push(inner(frame));
     }
-  }
+  });
   return known_[root];
 }
 

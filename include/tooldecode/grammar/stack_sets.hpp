@@ -51,8 +51,36 @@ class StackSets {
   /// One stack for several; flattens their bundles.
   [[nodiscard]] StackId joined(const std::vector<StackId>& ids);
 
-  /// The stack with every count that `horizon` bytes cannot bring to a bound set to one value. No
-  /// call recursion, because a model may nest brackets to any depth.
+  /// Calls `visit(id, frame)`, which makes a stack known, for those of a stack and the stacks below
+  /// it that are not known, each after those below it. No call recursion, because a model may nest
+  /// brackets to any depth.
+  template <class Known, class Visit>
+  void visit_upwards(StackId root, const Known& is_known, const Visit& visit) const {
+    if (is_known(root)) return;
+    std::vector<StackId> work{root};
+    while (!work.empty()) {
+      const StackId id = work.back();
+      if (is_known(id)) {
+        work.pop_back();
+        continue;
+      }
+      const StackFrame frame   = pool_[id];
+      const std::size_t before = work.size();
+      const auto want          = [&](StackId one) {
+        if (!is_known(one)) work.push_back(one);
+      };
+      if (frame.node == bundle) {
+        for (const StackId one : ones(frame)) want(one);
+      } else {
+        want(frame.below);
+      }
+      if (work.size() != before) continue;
+      work.pop_back();
+      visit(id, frame);
+    }
+  }
+
+  /// The stack with every count that `horizon` bytes cannot bring to a bound set to one value.
   [[nodiscard]] StackId normal(StackId root, std::uint32_t horizon);
 
  private:
@@ -105,30 +133,14 @@ inline StackId StackSets::joined(const std::vector<StackId>& ids) {
 }
 
 inline StackId StackSets::normal(StackId root, std::uint32_t horizon) {
-  if (root == empty_stack || known_normal(root) != empty_stack) return known_normal(root);
-  std::vector<StackId> work{root};
-  while (!work.empty()) {
-    const StackId id = work.back();
-    if (id == empty_stack || known_normal(id) != empty_stack) {
-      work.pop_back();
-      continue;
-    }
-    StackFrame frame  = pool_[id];
-    const auto before = work.size();
-    const auto want   = [&](StackId one) {
-      if (one != empty_stack && known_normal(one) == empty_stack) work.push_back(one);
-    };
-    if (frame.node == bundle) {
-      for (const StackId one : bundles_[frame.bundle()]) want(one);
-    } else {
-      want(frame.below);
-    }
-    if (work.size() != before) continue;
-    work.pop_back();
+  const auto is_known = [&](StackId id) {
+    return id == empty_stack || known_normal(id) != empty_stack;
+  };
+  visit_upwards(root, is_known, [&](StackId id, StackFrame frame) {
     StackId normal;
     if (frame.node == bundle) {
       std::vector<StackId> ids;
-      for (const StackId one : bundles_[frame.bundle()]) ids.push_back(known_normal(one));
+      for (const StackId one : ones(frame)) ids.push_back(known_normal(one));
       normal = joined(ids);
     } else {
       if (const auto* repeat = nodes_[frame.node].as<Repeat>())
@@ -138,7 +150,7 @@ inline StackId StackSets::normal(StackId root, std::uint32_t horizon) {
     }
     if (id.index() >= normal_.size()) normal_.resize(2 * id.index() + 1);
     normal_[id.index()] = normal;
-  }
+  });
   return known_normal(root);
 }
 

@@ -233,37 +233,18 @@ TOOLDECODE_INLINE std::vector<char> TextLengths::needed(const Node::Members& set
 }
 
 TOOLDECODE_INLINE std::uint32_t TextLengths::behind(StackId root) {
-  std::vector<StackId> work{root};
-  while (!work.empty()) {
-    const StackId id = work.back();
-    if (is_known(id)) {
-      work.pop_back();
-      continue;
-    }
-    const StackFrame frame   = positions_.stacks()[id];
-    const std::size_t before = work.size();
-    const auto want          = [&](StackId one) {
-      if (!is_known(one)) work.push_back(one);
-    };
-    const bool is_bundle = frame.node == StackSets::bundle;
-    if (is_bundle) {
-      for (const StackId one : positions_.stacks().ones(frame)) want(one);
-    } else {
-      want(frame.below);
-    }
-    if (work.size() != before) continue;
-    work.pop_back();
+  const StackSets& stacks = positions_.stacks();
+  const auto known        = [&](StackId id) { return is_known(id); };
+  stacks.visit_upwards(root, known, [&](StackId id, const StackFrame& frame) {
     std::uint32_t length = none;
-    if (is_bundle) {
-      for (const StackId one : positions_.stacks().ones(frame)) {
-        length = std::min(length, known_behind(one));
-      }
+    if (frame.node == StackSets::bundle) {
+      for (const StackId one : stacks.ones(frame)) length = std::min(length, known_behind(one));
     } else {
       length = sum(left_of(frame), known_behind(frame.below));
     }
     if (id.index() >= behind_.size()) behind_.resize(2 * id.index() + 1, unknown);
     behind_[id.index()] = length;
-  }
+  });
   return known_behind(root);
 }
 
