@@ -330,10 +330,7 @@ void add_call(CommandLine& line) {
              "of a tool that cannot be enforced: strict is an error, relax gives up the least that "
              "helps, drop leaves the tool out; what was given up is listed")
       .shows_default();
-  sub.option("--reasoning", options->reasoning,
-             "before the answer: no, block where it may be, or open where the prompt has "
-             "opened one that is to be closed")
-      .shows_default();
+  add_reasoning_option(sub, options->reasoning);
   add_whitespace_option(sub, options->whitespace);
   sub.option("--temperature", options->temperature, "0 is greedy").shows_default();
   sub.option("--seed", options->seed, "of the sampling noise").shows_default();

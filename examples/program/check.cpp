@@ -387,10 +387,7 @@ void add_check(CommandLine& line) {
   sub.option("--choice", options->choice,
              "of calls, for rows without one: auto, none, required or a tool's name")
       .shows_default();
-  sub.option("--reasoning", options->reasoning,
-             "before the answer: no, block where it may be, or open where the prompt has "
-             "opened one that is to be closed")
-      .shows_default();
+  add_reasoning_option(sub, options->reasoning);
   sub.flag("--documented-order", options->documented_order,
            "admit arguments and properties in the documented order only");
   sub.flag("--cross-check", options->cross_check,

@@ -72,6 +72,14 @@ inline std::optional<tooldecode::formats::ReasoningDelimiters> parse_reasoning(
   return delimiters;
 }
 
+inline void add_reasoning_option(Command& sub, std::string& reasoning) {
+  sub.option(
+         "--reasoning", reasoning,
+         "before the answer: no, block where it may be, or open where the prompt has opened one "
+         "that the answer closes")
+      .shows_default();
+}
+
 inline void add_whitespace_option(Command& sub, std::size_t& bytes) {
   sub.option(
          "--whitespace", bytes,
