@@ -69,7 +69,6 @@ class WithoutRepeats {
   [[nodiscard]] const ToolCallFSM& calls() const noexcept { return calls_; }
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return calls_.vocabulary_size(); }
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return calls_.vocabulary(); }
-  [[nodiscard]] const VocabularyIndex& vocabulary_index() const noexcept;
 
   [[nodiscard]] State initial() const noexcept;
   [[nodiscard]] std::optional<State> advance(State state, TokenId token) const;

@@ -474,10 +474,6 @@ TOOLDECODE_INLINE const CompletionCounts& RepeatCompletions::counts() const noex
   return search_->counts();
 }
 
-TOOLDECODE_INLINE const VocabularyIndex& WithoutRepeats::vocabulary_index() const noexcept {
-  return calls_.vocabulary_index();
-}
-
 TOOLDECODE_INLINE bool WithoutRepeats::is_finished(State state) const noexcept {
   return calls_.is_finished(state.at);
 }

@@ -60,7 +60,6 @@ class LarkPlaces {
   [[nodiscard]] Id node(std::size_t place) const { return nodes_[place]; }
   [[nodiscard]] std::size_t place(Id node) const { return place_[node]; }
 
-  [[nodiscard]] bool is_nullable(Id node) const { return nullable_[node] != 0; }
   [[nodiscard]] bool has_text(Id node) const { return !first_[node].empty(); }
   [[nodiscard]] const PlaceSet& begins() const { return first_[graph_.start()]; }
   [[nodiscard]] const PlaceSet& next(std::size_t place) const { return next_[place]; }

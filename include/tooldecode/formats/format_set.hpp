@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,11 +49,6 @@ class FormatSet {
   [[nodiscard]] std::string write(std::span<const ToolCall> calls, const ToolSet& tools = {}) const;
   /// The calls of an answer, by the format in which the first one is written.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const;
-  /// Which format the calls of an answer are in; nullopt where there are none.
-  ///
-  /// \par Errors  Error{malformed_call} as from `parse`
-  [[nodiscard]] std::optional<std::size_t> find_member(std::string_view text,
-                                                       const ToolSet& tools) const;
 
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
                                                   std::span<const std::size_t> chosen,
@@ -69,14 +63,9 @@ class FormatSet {
   struct FoundOpening {
     std::size_t begin, end, member;
   };
-  struct Reading {
-    std::size_t member;
-    std::vector<ToolCall> calls;
-  };
   // The delimiters that may open the first call of a text, the formats' order.
   [[nodiscard]] std::vector<FoundOpening> find_openings(std::string_view text,
                                                         const ToolSet& tools) const;
-  [[nodiscard]] std::optional<Reading> read(std::string_view text, const ToolSet& tools) const;
 
   std::vector<formats::AnyFormat> members_;
   std::string trigger_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
@@ -127,18 +128,6 @@ TOOLDECODE_INLINE std::string FormatSet::write(std::span<const ToolCall> calls,
   return members_.front().write(calls, tools);
 }
 
-TOOLDECODE_INLINE std::vector<ToolCall> FormatSet::parse(std::string_view text,
-                                                         const ToolSet& tools) const {
-  auto reading = read(text, tools);
-  return reading ? std::move(reading->calls) : std::vector<ToolCall>();
-}
-
-TOOLDECODE_INLINE std::optional<std::size_t> FormatSet::find_member(std::string_view text,
-                                                                    const ToolSet& tools) const {
-  const auto reading = read(text, tools);
-  return reading ? std::optional(reading->member) : std::nullopt;
-}
-
 TOOLDECODE_INLINE std::vector<FormatSet::FoundOpening> FormatSet::find_openings(
     std::string_view text, const ToolSet& tools) const {
   std::vector<FoundOpening> all;
@@ -169,26 +158,27 @@ TOOLDECODE_INLINE std::vector<FormatSet::FoundOpening> FormatSet::find_openings(
   return all;
 }
 
-TOOLDECODE_INLINE std::optional<FormatSet::Reading> FormatSet::read(std::string_view text,
-                                                                    const ToolSet& tools) const {
-  std::optional<Reading> unknown;  // calls of tools that are not in the set
+TOOLDECODE_INLINE std::vector<ToolCall> FormatSet::parse(std::string_view text,
+                                                         const ToolSet& tools) const {
+  std::vector<ToolCall> unknown;  // calls of tools that are not in the set
   std::exception_ptr error;
   std::optional<std::size_t> last;
   for (const FoundOpening& opening : find_openings(text, tools)) {
     if (last == opening.member) continue;
     last = opening.member;
     try {
-      Reading reading{opening.member, members_[opening.member].parse(text, tools)};
-      if (reading.calls.empty()) continue;
-      const bool is_known = std::ranges::all_of(
-          reading.calls, [&](const ToolCall& call) { return tools.find(call.name).has_value(); });
-      if (is_known) return reading;
-      if (!unknown) unknown = std::move(reading);
+      std::vector<ToolCall> calls = members_[opening.member].parse(text, tools);
+      if (calls.empty()) continue;
+      if (std::ranges::all_of(
+              calls, [&](const ToolCall& call) { return tools.find(call.name).has_value(); })) {
+        return calls;
+      }
+      if (unknown.empty()) unknown = std::move(calls);
     } catch (const Error&) {
       if (!error) error = std::current_exception();
     }
   }
-  if (unknown || !error) return unknown;
+  if (!unknown.empty() || !error) return unknown;
   std::rethrow_exception(error);
 }
 
