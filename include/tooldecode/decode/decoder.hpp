@@ -93,7 +93,6 @@ class Decoder {
       return *constraint_;
     }
   }
-  [[nodiscard]] const S& strategy() const noexcept { return strategy_; }
 
   [[nodiscard]] Output operator()(std::span<const TokenId> prompt,
                                   const DecodeOptions& options = {}) const {

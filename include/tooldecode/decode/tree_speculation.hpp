@@ -59,9 +59,6 @@ class TreeSpeculation {
   explicit TreeSpeculation(D drafter, V verifier = {})
       : drafter_(std::move(drafter)), verifier_(std::move(verifier)) {}
 
-  [[nodiscard]] const D& drafter() const noexcept { return drafter_; }
-  [[nodiscard]] const V& verifier() const noexcept { return verifier_; }
-
   template <Model M, ConstraintPolicy C>
   [[nodiscard]] Output operator()(const M& model, const C& constraint,
                                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
