@@ -13,7 +13,6 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
-#include <tooldecode/tools/tool_call.hpp>
 
 namespace tooldecode {
 

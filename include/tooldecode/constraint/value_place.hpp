@@ -8,7 +8,6 @@
 
 #include <tooldecode/schema/document_rules.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/text/value_syntax.hpp>
 
 namespace tooldecode::constraint {
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/batch_pass.hpp>
 #include <tooldecode/mask/token_mask.hpp>
 

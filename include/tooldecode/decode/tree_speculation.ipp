@@ -3,7 +3,6 @@
 #pragma once
 
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/prefix_cache.hpp>
 #include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/decode/speculative_sequence.hpp>

@@ -17,7 +17,6 @@
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/top_k.hpp>
-#include <tooldecode/logits/log_sum_exp.hpp>
 #include <tooldecode/model/fixed_order.hpp>
 #include <tooldecode/model/head_products.hpp>
 #include <tooldecode/model/row_weight.hpp>

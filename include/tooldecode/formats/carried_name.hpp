@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 

@@ -7,7 +7,6 @@
 
 #include <tooldecode/formats/carried_name.hpp>
 #include <tooldecode/text/json_pointer.hpp>
-#include <tooldecode/tools/document_readings.hpp>
 
 namespace tooldecode::formats {
 

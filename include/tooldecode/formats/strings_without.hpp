@@ -5,12 +5,9 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
-#include <tooldecode/text/utf8_lexeme.hpp>
 
 namespace tooldecode::formats {
 

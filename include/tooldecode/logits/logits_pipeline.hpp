@@ -12,7 +12,6 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/logits/log_sum_exp.hpp>
 
 namespace tooldecode {
 

@@ -10,7 +10,6 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/mask/token_mask.hpp>
 
 namespace tooldecode {
 

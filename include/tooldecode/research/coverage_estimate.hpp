@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/draft/acceptance_estimate.hpp>
 #include <tooldecode/draft/draft_head.hpp>
 
