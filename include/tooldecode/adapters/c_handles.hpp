@@ -232,6 +232,15 @@ inline Constrained::State state_of(const Constrained& constraint, const td_state
   require(state, "state");
   return constraint.take(*state);
 }
+/// Calls `body(constraint, state)`.
+template <class Body>
+td_code call_at(const td_constraint* constraint, const td_state* state, td_error** error,
+                const Body& body) {
+  return call(error, [&] {
+    const Constrained& shared = shared_of(constraint);
+    return body(shared, state_of(shared, state));
+  });
+}
 
 /// A caller's words of one mask.
 inline MaskView mask_from(const Constrained& constraint, std::uint32_t* words, std::size_t count) {

@@ -202,10 +202,8 @@ td_code td_advance(const td_constraint* constraint, const td_state* state, int32
 td_code td_advance_tokens(const td_constraint* constraint, const td_state* state,
                           const int32_t* tokens, size_t count, td_state* next, td_error** error) {
   using namespace tooldecode::c_interface;
-  return call(error, [&] {
-    const Constrained& shared = shared_of(constraint);
-    const auto from           = state_of(shared, state);
-    const auto all            = tokens_from(tokens, count);
+  return call_at(constraint, state, error, [&](const Constrained& shared, auto from) {
+    const auto all = tokens_from(tokens, count);
     require(next, "next");
     const auto [last, allowed] = shared.follow(from, all);
     if (allowed < count) return TD_NOT_ALLOWED;
@@ -216,9 +214,7 @@ td_code td_advance_tokens(const td_constraint* constraint, const td_state* state
 td_code td_advance_bytes(const td_constraint* constraint, const td_state* state, td_text bytes,
                          td_state* next, td_error** error) {
   using namespace tooldecode::c_interface;
-  return call(error, [&] {
-    const Constrained& shared   = shared_of(constraint);
-    const auto from             = state_of(shared, state);
+  return call_at(constraint, state, error, [&](const Constrained& shared, auto from) {
     const std::string_view text = view(bytes, "bytes");
     require(next, "next");
     const auto last = shared.advance_bytes(from, text);
@@ -230,10 +226,8 @@ td_code td_advance_bytes(const td_constraint* constraint, const td_state* state,
 td_code td_validate(const td_constraint* constraint, const td_state* state, const int32_t* tokens,
                     size_t count, size_t* allowed, td_error** error) {
   using namespace tooldecode::c_interface;
-  return call(error, [&] {
-    const Constrained& shared = shared_of(constraint);
-    const auto from           = state_of(shared, state);
-    const auto all            = tokens_from(tokens, count);
+  return call_at(constraint, state, error, [&](const Constrained& shared, auto from) {
+    const auto all = tokens_from(tokens, count);
     require(allowed, "allowed");
     *allowed = shared.follow(from, all).second;
     return TD_OK;
@@ -242,9 +236,7 @@ td_code td_validate(const td_constraint* constraint, const td_state* state, cons
 td_code td_is_accepting(const td_constraint* constraint, const td_state* state, int32_t* accepting,
                         td_error** error) {
   using namespace tooldecode::c_interface;
-  return call(error, [&] {
-    const Constrained& shared = shared_of(constraint);
-    const auto from           = state_of(shared, state);
+  return call_at(constraint, state, error, [&](const Constrained& shared, auto from) {
     require(accepting, "accepting");
     *accepting = shared.constraint().is_accepting(from) ? 1 : 0;
     return TD_OK;
@@ -253,9 +245,7 @@ td_code td_is_accepting(const td_constraint* constraint, const td_state* state, 
 td_code td_is_finished(const td_constraint* constraint, const td_state* state, int32_t* finished,
                        td_error** error) {
   using namespace tooldecode::c_interface;
-  return call(error, [&] {
-    const Constrained& shared = shared_of(constraint);
-    const auto from           = state_of(shared, state);
+  return call_at(constraint, state, error, [&](const Constrained& shared, auto from) {
     require(finished, "finished");
     *finished = shared.constraint().is_finished(from) ? 1 : 0;
     return TD_OK;
@@ -305,18 +295,15 @@ void td_refusal_free(td_refusal* refusal) {
 td_code td_forced_bytes(const td_constraint* constraint, const td_state* state, char* bytes,
                         size_t capacity, size_t* count, td_error** error) {
   using namespace tooldecode::c_interface;
-  return call(error, [&] {
-    const Constrained& shared = shared_of(constraint);
-    const std::string forced  = shared.constraint().jump_forward(state_of(shared, state));
+  return call_at(constraint, state, error, [&](const Constrained& shared, auto from) {
+    const std::string forced = shared.constraint().jump_forward(from);
     return give_all(std::span<const char>(forced), bytes, capacity, count);
   });
 }
 td_code td_forced_tokens(const td_constraint* constraint, const td_state* state, td_text before,
                          int32_t* tokens, size_t capacity, size_t* count, td_error** error) {
   using namespace tooldecode::c_interface;
-  return call(error, [&] {
-    const Constrained& shared   = shared_of(constraint);
-    const auto from             = state_of(shared, state);
+  return call_at(constraint, state, error, [&](const Constrained& shared, auto from) {
     const std::string_view text = view(before, "before");
     const auto& forced          = shared.tokens().forced;
     const auto all = forced ? (*forced)(shared.constraint(), from, text) : shared.only_tokens(from);

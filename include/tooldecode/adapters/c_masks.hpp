@@ -21,9 +21,7 @@ extern "C" {
 td_code td_fill_mask(const td_constraint* constraint, const td_state* state, uint32_t* words,
                      size_t word_count, td_error** error) {
   using namespace tooldecode::c_interface;
-  return call(error, [&] {
-    const Constrained& shared = shared_of(constraint);
-    const auto from           = state_of(shared, state);
+  return call_at(constraint, state, error, [&](const Constrained& shared, auto from) {
     shared.constraint().fill_mask(from, mask_from(shared, words, word_count));
     return TD_OK;
   });
@@ -60,9 +58,7 @@ td_code td_fill_masks(td_pool* pool, const td_mask_batch* batch, td_error** erro
 td_code td_prepare(td_pool* pool, const td_constraint* constraint, const td_state* state,
                    size_t max_masks, size_t* masks, td_error** error) {
   using namespace tooldecode::c_interface;
-  return call(error, [&] {
-    const Constrained& shared = shared_of(constraint);
-    const auto from           = state_of(shared, state);
+  return call_at(constraint, state, error, [&](const Constrained& shared, auto from) {
     if (masks != nullptr) *masks = 0;
     if (pool != nullptr) {
       tooldecode::ThreadPool& threads = pool->shared.threads();
