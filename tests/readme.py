@@ -900,9 +900,12 @@ def guessed_sentences() -> list[str]:
         f"Eq. 1, with each call's own G and T and means for the rest, is off by {abs(off['client']) * 100:.1f} % for the client, {abs(off['client, gate']) * 100:.1f} % with the gate and "
         f"{abs(off['engine']) * 100:.1f} % for the engine",
         f"the engine gains {gains[0]} points on the client where tools are short (aim: 3) and {gains[1]} where they are long",
+        f"only {percent(engine['resident_share'])} of the calls were answered in the batch, and of a tool's {none['tool_s']:.2f} s the agents waited for {engine['tool_s']:.2f} s",
         f"a token takes {1000 * parameters['decode_s']:.0f} ms to write and {1000 * parameters['prefill_s']:.0f} ms to read",
         f"Its G is {engine['generation_s']:.2f} s, the client's {client['generation_s']:.2f} s",
         f"Eq. 6 is {percent(engine['task_s'] / engine['eq6_s'] - 1)} off",
+        *([f"with what a right call waits for and its verification {percent(engine['task_s'] / engine['eq6_measured_s'] - 1)}"]
+          if "eq6_measured_s" in engine else []),
     ]
 
 

@@ -402,12 +402,13 @@ struct AgentRun {
 AgentRun random_run(std::mt19937& random) {
   AgentRun run;
   run.rates         = {Seconds(draw(random, 0, 0.1)), Seconds(draw(random, 0, 0.001)),
-                       Seconds(draw(random, 0, 0.05))};
+                       Seconds(draw(random, 0, 0.05)), Seconds(draw(random, 0, 0.001))};
   run.prompt_tokens = static_cast<double>(random() % 2000);
   run.turns.resize(1 + random() % 8);
   for (AgentTurn& turn : run.turns) {
     turn = {static_cast<double>(random() % 200), static_cast<double>(1 + random() % 50),
-            static_cast<double>(random() % 300), Seconds(draw(random, 0, 3))};
+            static_cast<double>(random() % 300), Seconds(draw(random, 0, 3)),
+            Seconds(draw(random, 0, 1))};
   }
   return run;
 }
@@ -424,6 +425,9 @@ struct Engine {
   void write(double tokens) {
     for (double i = 0; i < tokens; ++i) clock += rates.decode.count();
   }
+  void verify(double tokens) {
+    for (double i = 0; i < tokens; ++i) clock += rates.verify.count();
+  }
 };
 
 // The bits say which predictions were right; the engine keeps all that it has read.
@@ -436,7 +440,10 @@ double kept_session(const AgentRun& run, unsigned right) {
     if (!is_right) engine.pass_on();
     engine.write(turn.reasoning_tokens);
     engine.write(is_right ? 1 : turn.call_tokens);
-    if (!is_right) {
+    if (is_right) {
+      engine.verify(turn.call_tokens);
+      engine.clock += turn.late.count();
+    } else {
       engine.pass_on();
       engine.clock += turn.tool.count();
     }
@@ -483,8 +490,10 @@ TEST_CASE("engine_time_with has the properties that its paper states") {
   std::mt19937 random(6);
   for (int round = 0; round < 100; ++round) {
     CAPTURE(round);
-    const AgentRun run = random_run(random);
-    const auto turns   = static_cast<double>(run.turns.size());
+    AgentRun run     = random_run(random);
+    run.rates.verify = {};  // the paper has neither
+    for (AgentTurn& turn : run.turns) turn.late = {};
+    const auto turns = static_cast<double>(run.turns.size());
     double calls = 0, tools = 0, saved_prefill = 0, prompt = run.prompt_tokens;
     for (std::size_t i = 0; i < run.turns.size(); ++i) {
       calls += run.turns[i].call_tokens;
@@ -540,4 +549,8 @@ TEST_CASE("engine_time functions refuse invalid turns and name the field") {
   bad         = good;
   bad[0].tool = Seconds(-1);
   CHECK(refused([&] { return engine_time_without(rates, 1, bad); }, "turns/0/tool"));
+  bad         = good;
+  bad[0].late = Seconds(-1);
+  CHECK(refused([&] { return engine_time_with(rates, 1, bad, 0.5); }, "turns/0/late"));
+  CHECK(refused([&] { return engine_time_with({.verify = Seconds(-1)}, 1, good, 0.5); }, "verify"));
 }

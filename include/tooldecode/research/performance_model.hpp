@@ -127,6 +127,8 @@ struct EngineRates {
   Seconds overhead{};  ///< o: a prompt's way into the batch, or an answer's way back
   Seconds prefill{};   ///< φ: for one token
   Seconds decode{};    ///< δ: for one token
+  Seconds verify{};  ///< ν: what each token of a correct call adds to the pass that verifies it; 0
+                     ///< in the paper
 };
 
 /// One turn of an agent, in tokens.
@@ -135,6 +137,8 @@ struct AgentTurn {
   double call_tokens      = 0;  ///< t_i: of the call
   double output_tokens    = 0;  ///< t_o,i: of the tool's output
   Seconds tool{};               ///< T_i: the tool's time
+  Seconds late{};               ///< W_i: part of T_i that is left when a correct call is verified;
+                                ///< 0 in the paper
 };
 
 namespace detail {
@@ -145,11 +149,11 @@ void check_turns(const EngineRates& rates, double prompt_tokens, std::span<const
 
 /// The time of K turns with an engine that speculates, if each turn is predicted correctly and in
 /// time with probability α: (1 - α) 2 K o + φ (X_1 + Σ (t_i + t_o,i)) + δ (α K + Σ R_i + (1 - α) Σ
-/// t_i) + (1 - α) Σ T_i.
+/// t_i) + (1 - α) Σ T_i, and α Σ (ν t_i + W_i), which the paper's equation leaves out.
 ///
 /// A correct turn needs neither the round trip nor the tool's time, and its call takes one pass
-/// instead of t_i. `time_with_cache` models when a result is there in time. Here it always is, so
-/// this is a bound if T_i > δ R_i.
+/// instead of t_i. Without W_i its result is always there in time, so that this is a bound if T_i >
+/// δ R_i; `time_with_cache` models when a result is there.
 ///
 /// \param prompt_tokens  X_1
 /// \par Complexity  O(K)

@@ -146,6 +146,7 @@ TOOLDECODE_INLINE void check_turns(const EngineRates& rates, double prompt_token
   check_time("overhead", rates.overhead);
   check_time("prefill", rates.prefill);
   check_time("decode", rates.decode);
+  check_time("verify", rates.verify);
   check_time("prompt_tokens", Seconds(prompt_tokens));
   for (std::size_t i = 0; i < turns.size(); ++i) {
     const std::string place = "turns/" + std::to_string(i);
@@ -153,6 +154,7 @@ TOOLDECODE_INLINE void check_turns(const EngineRates& rates, double prompt_token
     check_time(place + "/call_tokens", Seconds(turns[i].call_tokens));
     check_time(place + "/output_tokens", Seconds(turns[i].output_tokens));
     check_time(place + "/tool", turns[i].tool);
+    check_time(place + "/late", turns[i].late);
   }
 }
 
@@ -167,7 +169,8 @@ TOOLDECODE_INLINE Seconds engine_time_with(const EngineRates& rates, double prom
   Seconds total = prompt_tokens * rates.prefill;
   for (const AgentTurn& turn : turns) {
     total += (turn.call_tokens + turn.output_tokens) * rates.prefill +
-             turn.reasoning_tokens * rates.decode + acceptance * rates.decode +
+             turn.reasoning_tokens * rates.decode +
+             acceptance * (rates.decode + turn.call_tokens * rates.verify + turn.late) +
              (1 - acceptance) * (2 * rates.overhead + turn.call_tokens * rates.decode + turn.tool);
   }
   return total;
