@@ -124,7 +124,7 @@ def test_without_control_tokens():
                                               encoding="utf-8")
         with said.open("w", encoding="utf-8") as errors, Server("--model", str(place), errors=errors) as server:
             line, = said.read_text(encoding="utf-8").splitlines()
-            assert "only /v1/completions" in line and "tokens <|tools|>, <|user|>, which" in line and "GGUF" in line, line
+            assert "/v1/completions is answered" in line and "tokens <|tools|>, <|user|>: chats" in line and "GGUF" in line, line
             assert complete(server, asking("12345", max_tokens=1))["usage"]["prompt_tokens"] == 5
             status, answer = server.ask("POST", "/v1/chat/completions", request(WEATHER))
             assert status == 400 and "<|tools|>" in answer["error"]["message"], answer

@@ -53,7 +53,7 @@ struct Prompter {
   bool adds_begin = true;
   /// Whether the template's source has this text; empty if there is no template.
   std::function<bool(std::string_view text)> says{};
-  /// Control tokens without which no dialogue has a prompt.
+  /// Control tokens that prompts of dialogues have.
   std::span<const std::string_view> controls{};
 };
 

@@ -96,9 +96,11 @@ void warn_of_chats(const Assistant& assistant) {
     (names += names.empty() ? "" : ", ") += name;
   }
   if (names.empty()) return;
-  std::cerr << "tooldecode: only /v1/completions is answered: chats need the control tokens "
-            << names << ", which the tokenizer in " << assistant.place.string()
-            << " lacks; serve a GGUF file of the model, which has its chat template\n";
+  std::cerr
+      << "tooldecode: the tokenizer in " << assistant.place.string() << " lacks the control tokens "
+      << names
+      << ": chats whose prompts need them are refused, and /v1/completions is answered; serve a "
+         "GGUF file of the model, which has its chat template\n";
 }
 
 void run_serve(const ServeOptions& options) {

@@ -200,6 +200,39 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "compile_pattern takes loops whose body begins with an assertion and ends with a look-ahead",
+    "[regex]") {
+  const std::vector<std::string> all = texts(5);
+  for (const char* pattern :
+       {"^(?:(?:\\ba|b)(?!c))*$", "^(?:(?:^a|b)(?=[ab]))*c", "^(?:(?:a|\\Bb)(?=[abc])){1,1000}c$",
+        "^(?:(?:\\ba)+(?=1|$)|1)*$", "^(?:(?:\\ba|b)(?!c)(?:\\B1|a)?(?=.))*[bc]$"}) {
+    const std::regex reference(pattern);
+    const TextDfa dfa = compile_pattern(pattern);
+    std::string wrong;
+    for (const std::string& text : all) {
+      if (dfa.accepts(decode_utf8(text)) != std::regex_search(text, reference)) wrong += text + " ";
+    }
+    INFO(pattern);
+    CHECK(wrong == "");
+  }
+}
+
+TEST_CASE("compile_pattern of many alternatives keeps no copy of them for each that it leaves out",
+          "[regex]") {
+  std::string pattern = "^(?:";
+  for (int i = 0; i < 2000; ++i) pattern += "item" + std::to_string(10'000 + i) + '|';
+  pattern.back() = ')';
+  pattern += '$';
+  const tooldecode::BuildBudget budget;
+  const TextDfa dfa = compile_pattern(pattern);
+  CHECK(budget.spent().steps < 3'000'000);
+  CHECK(dfa.accepts(U"item10000"));
+  CHECK(dfa.accepts(U"item11999"));
+  CHECK_FALSE(dfa.accepts(U"item12000"));
+  CHECK_FALSE(dfa.accepts(U"item1000"));
+}
+
 TEST_CASE("compile_pattern matches no text with a surrogate") {
   for (const std::string& text : texts(2)) {
     CHECK_FALSE(matches("[\\ud800-\\udfff]", text));

@@ -274,6 +274,7 @@ TOOLDECODE_INLINE void BatchLoop::run(std::span<Slot* const> slots) {
 
 TOOLDECODE_INLINE void BatchLoop::park(Slot& slot) {
   slot.now->give_up_cache();
+  counts_.reused_tokens -= std::exchange(slot.reused, 0);  // they will be read after all
   slot.parked = !slot.waits;
   ++counts_.preempted;
 }

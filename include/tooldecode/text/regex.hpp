@@ -30,6 +30,7 @@ class PatternTerms {
 
   [[nodiscard]] const std::vector<CodePointSet>& classes() const noexcept { return classes_; }
   [[nodiscard]] std::size_t size() const noexcept { return terms_.size(); }
+  void spend(std::size_t steps) { terms_.spend(steps); }
 
   // The texts that match as a whole, or that contain a match.
   Term whole() { return build(pattern_.root(), terms_.empty(), true); }

@@ -221,7 +221,7 @@ TOOLDECODE_INLINE bool PatternTerms::nullable(Term term, Before before, std::siz
 TOOLDECODE_INLINE void PatternTerms::derive(Term term, Before before, std::size_t row) {
   const Node node         = terms_[term];
   const std::size_t width = classes_.size();
-  terms_.spend(width / 8);
+  terms_.spend(1 + width / 4);
   // Fills the row; `make` is called once for equal keys, of which there are few.
   const auto fill = [&](const auto& key_of, const auto& make) {
     using Key                       = decltype(key_of(std::size_t{}));
@@ -241,14 +241,16 @@ TOOLDECODE_INLINE void PatternTerms::derive(Term term, Before before, std::size_
   };
   switch (node.kind) {
     case Kind::concat: {
-      const Derivatives first   = derivatives(node.a, before);
-      const bool on_before      = terms_[node.a].on_before;
-      const bool may_skip       = on_before || terms_[node.a].mid;
+      const Derivatives first = derivatives(node.a, before);
+      // What follows is asked for only where the first part may be empty: in a loop it may hold this
+      // term.
+      std::vector<char> skips(width);
+      for (std::size_t c = 0; c < width; ++c) skips[c] = nullable(node.a, before, c) ? 1 : 0;
+      const bool may_skip       = std::ranges::find(skips, 1) != skips.end();
       const Derivatives skipped = may_skip ? derivatives(node.b, before) : Derivatives{};
       fill(
           [&](std::size_t c) {
-            const bool skips = on_before ? nullable(node.a, before, c) : may_skip;
-            return std::pair(after(first, c), skips ? after(skipped, c) : terms_.nothing());
+            return std::pair(after(first, c), skips[c] ? after(skipped, c) : terms_.nothing());
           },
           [&](const std::pair<Term, Term>& key) {
             const Term one = terms_.concat(key.first, node.b);
@@ -295,11 +297,12 @@ TOOLDECODE_INLINE void PatternTerms::derive_list(const Node& node, Term term, Be
   const std::vector<Term> list = terms_.list(term);  // a copy: derivatives add lists
   const std::size_t width      = classes_.size();
   const bool is_union          = node.kind == Kind::any_of;
-  terms_.spend(list.size() * width / 8);
-  // Characters after which every member goes on with the same term are one group.
+  terms_.spend(list.size() * (1 + width / 4));
+  // Characters after which every member goes on with the same term are one group: those of the group
+  // that it was a part of, after all members but the last.
   struct Group {
-    std::vector<Term> terms{};
-    Term made = none;
+    std::uint32_t before = 0;
+    Term last = none, made = none;
   };
   struct Split {
     std::uint32_t from;
@@ -312,27 +315,32 @@ TOOLDECODE_INLINE void PatternTerms::derive_list(const Node& node, Term term, Be
   for (const Term one : list) {
     const Derivatives of = derivatives(one, before);
     splits.clear();
+    std::size_t compared = 0;
     for (std::size_t c = 0; c < width; ++c) {
       const Term by = after(of, c);
       if (is_union && is_nothing(by)) continue;
       const std::uint32_t from = group_of[c];
       const auto known         = std::ranges::find_if(
           splits, [&](const Split& split) { return split.from == from && split.by == by; });
+      compared += static_cast<std::size_t>(known - splits.begin());
       if (known != splits.end()) {
         group_of[c] = known->to;
         continue;
       }
       group_of[c] = static_cast<std::uint32_t>(groups.size());
       splits.push_back({from, by, group_of[c]});
-      groups.push_back({groups[from].terms});
-      groups.back().terms.push_back(by);
+      groups.push_back({.before = from, .last = by});
     }
+    terms_.spend(compared / 8);
   }
   for (std::size_t c = 0; c < width; ++c) {
     Group& group = groups[group_of[c]];
     if (group.made == none) {
-      group.made =
-          is_union ? terms_.any_of(std::move(group.terms)) : terms_.all_of(std::move(group.terms));
+      std::vector<Term> all;
+      for (std::uint32_t at = group_of[c]; at != 0; at = groups[at].before) {
+        all.push_back(groups[at].last);
+      }
+      group.made = is_union ? terms_.any_of(std::move(all)) : terms_.all_of(std::move(all));
     }
     memo_[row + c] = group.made;
   }
@@ -361,6 +369,7 @@ TOOLDECODE_INLINE TextDfa pattern_automaton(PatternTerms& terms, PatternTerms::T
     const auto [term, before] = order[i];
     TextDfa::Row row{std::vector<TextDfa::State>(classes, TextDfa::dead), terms.ends(term, before)};
     const auto derivatives = terms.derivatives(term, before);
+    terms.spend(classes / 4);
     for (std::size_t c = 0; c < classes; ++c) {
       const PatternTerms::Term next = terms.after(derivatives, c);
       if (terms.is_nothing(next)) continue;

@@ -149,10 +149,13 @@ TOOLDECODE_INLINE bool TextDfa::is_free_of_dead_ends(const Occurrences& length) 
       const std::size_t missing = length.min > n ? length.min - n : 0;
       return row_of(reached, n)[s] && next(missing) > (open ? ends : top - n);
     };
-    // Of the counts past these, which miss nothing, the last leaves the least room.
+    // Rows past the last are equal to it. So while more is missing than there are rows, nothing
+    // changes from one count to the next; and of the counts that miss nothing, the last leaves the
+    // least room.
     const std::size_t apart = std::min(top, std::max<std::size_t>(reached.size(), length.min));
     for (std::size_t n = 0; n <= apart; ++n) {
       if (ends_dead(n)) return false;
+      if (n >= reached.size() && n + can.size() < length.min) n = length.min - can.size() - 1;
     }
     if (ends_dead(top)) return false;
   }
