@@ -63,7 +63,7 @@ TEST_CASE("ResponseWriter: an answer that reasons, speaks and calls has an item 
                                       program::format_named("python").format);
   const program::AnswerEnd end(reply, reply.turns.back().calls, program::AnswerText(calls, {}), {});
   text += streamed.chunk(0, Json::object(), no_tokens, &end);
-  text += streamed.end({.prompt = 3, .completion = 4});
+  text += streamed.end({.prompt = 3, .cached = 1, .completion = 4});
   const auto events = events_of(text);
 
   std::vector<std::string> types;
@@ -108,7 +108,7 @@ TEST_CASE("ResponseWriter: an answer that reasons, speaks and calls has an item 
   const Json message{{"tool_calls", Json::array({call})}};
   const Json whole = tooldecode::text::parse_json(writer().response(
       Json::array({{{"message", message}, {"parts", parts}, {"finish_reason", "tool_calls"}}}),
-      {3, 4}));
+      {.prompt = 3, .cached = 1, .completion = 4}));
   CHECK(whole["output"] == last["output"]);
   CHECK(whole["usage"] == last["usage"]);
   CHECK(whole["status"] == "completed");
