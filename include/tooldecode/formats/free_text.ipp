@@ -190,8 +190,7 @@ TOOLDECODE_INLINE text::Dfa behind(const text::Dfa& whole, std::string_view begi
     text::Dfa::SparseRow& row = rows[moved(at)];
     row.accepting             = whole.accepting(at);
     for (const text::Dfa::Edge& range : ranges) {
-      const text::Dfa::State next = whole.next(at, range.first);
-      if (next != text::Dfa::dead) row.append(range.first, range.last, moved(next));
+      row.append(range.first, range.last, moved(whole.next(at, range.first)));
     }
   }
   return text::Dfa(rows);

@@ -84,7 +84,7 @@ class PatternTerms {
 
   // Computes a row of `memo_`. Most characters lead to the same few terms, which are made once.
   void derive(Term term, Before before, std::size_t row);
-  void derive_list(const Node& node, Term term, Before before, std::size_t row);
+  void derive_list(Term term, Before before, std::size_t row);
 
   const Pattern& pattern_;
   bool has_edges_ = false;

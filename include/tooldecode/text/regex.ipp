@@ -273,7 +273,7 @@ TOOLDECODE_INLINE void PatternTerms::derive(Term term, Before before, std::size_
     }
     case Kind::any_of:
     case Kind::all_of:
-      derive_list(node, term, before, row);
+      derive_list(term, before, row);
       break;
     case Kind::negation: {
       const Derivatives of = derivatives(node.a, before);
@@ -292,11 +292,10 @@ TOOLDECODE_INLINE void PatternTerms::derive(Term term, Before before, std::size_
   }
 }
 
-TOOLDECODE_INLINE void PatternTerms::derive_list(const Node& node, Term term, Before before,
-                                                 std::size_t row) {
+TOOLDECODE_INLINE void PatternTerms::derive_list(Term term, Before before, std::size_t row) {
   const std::vector<Term> list = terms_.list(term);  // a copy: derivatives add lists
   const std::size_t width      = classes_.size();
-  const bool is_union          = node.kind == Kind::any_of;
+  const bool is_union          = terms_[term].kind == Kind::any_of;
   terms_.spend(list.size() * (1 + width / 4));
   // Characters after which every member goes on with the same term are one group: those of the group
   // that it was a part of, after all members but the last.
