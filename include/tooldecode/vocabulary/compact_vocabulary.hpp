@@ -83,6 +83,8 @@ BytePairEncoding::Merge split_marked_merge(std::string_view text, std::size_t ra
 /// \par Complexity  O(size of the text)
 /// \par Errors      Error{malformed_json, malformed_vocabulary, malformed_pattern} with the place
 [[nodiscard]] Tokenizer parse_compact_vocabulary(std::string_view json_text);
+/// The same, of a file that was parsed.
+[[nodiscard]] Tokenizer read_compact_vocabulary(const JsonValue& root);
 
 }  // namespace tooldecode::vocabulary
 

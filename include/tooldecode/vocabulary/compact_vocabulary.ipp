@@ -83,7 +83,10 @@ TOOLDECODE_INLINE BytePairEncoding::Merge split_marked_merge(std::string_view te
 }
 
 TOOLDECODE_INLINE Tokenizer parse_compact_vocabulary(std::string_view json_text) {
-  const JsonValue root = text::parse_json_file(json_text);
+  return read_compact_vocabulary(text::parse_json_file(json_text));
+}
+
+TOOLDECODE_INLINE Tokenizer read_compact_vocabulary(const JsonValue& root) {
   const JsonMembers file(root);
   const JsonValue& tokens = file.array("tokens_b64");
   const JsonValue& types  = file.array("token_types");

@@ -22,14 +22,6 @@ TOOLDECODE_INLINE bool begins_with_ranked_token(std::string_view text) {
   return line.find_first_not_of("0123456789", space + 1) == std::string_view::npos;
 }
 
-/// Whether JSON with such a key is no tokenizer.json, in which the key may be a token's text. Only
-/// a text that contains it is parsed.
-TOOLDECODE_INLINE bool is_other_json(std::string_view json_text, const std::string& key) {
-  if (json_text.find('"' + key + '"') == std::string_view::npos) return false;
-  const JsonValue root = text::parse_json_file(json_text);
-  return !root.is_object() || !root.contains("model");
-}
-
 }  // namespace tooldecode::detail
 
 namespace tooldecode {
@@ -41,16 +33,17 @@ TOOLDECODE_INLINE Tokenizer parse_tokenizer(std::string_view bytes, const std::s
     if (bytes.starts_with("\x1F\x8B")) {
       throw Error(Errc::malformed_vocabulary, "", "is gzip; inflate it first");
     }
-    if (detail::is_other_json(bytes, "tokens_b64")) {
-      return vocabulary::parse_compact_vocabulary(bytes);
-    }
-    if (detail::is_other_json(bytes, "token_bytes")) return vocabulary::parse_tekken(bytes);
     // A ModelProto begins with the byte of a newline; JSON may begin with a newline too.
-    if (bytes.starts_with('\n') && bytes.find_first_not_of(" \t\r\n") != bytes.find('{'))
-      return vocabulary::parse_sentencepiece(bytes);
-    if (detail::begins_with_ranked_token(bytes))
+    const bool is_object = bytes.find_first_not_of(" \t\r\n") == bytes.find('{');
+    if (bytes.starts_with('\n') && !is_object) return vocabulary::parse_sentencepiece(bytes);
+    if (!is_object && detail::begins_with_ranked_token(bytes))
       return vocabulary::parse_tiktoken(bytes, std::filesystem::path(name).stem().string());
-    return vocabulary::parse_tokenizer_json(bytes, files);
+    JsonValue root = text::parse_json_file(bytes);
+    if (root.is_object() && !root.contains("model")) {
+      if (root.contains("tokens_b64")) return vocabulary::read_compact_vocabulary(root);
+      if (root.contains("vocab")) return vocabulary::read_tekken(root);
+    }
+    return vocabulary::read_tokenizer_json(std::move(root), files);
   } catch (const Error& error) {
     throw error.within(name);
   }

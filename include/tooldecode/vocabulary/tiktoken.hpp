@@ -36,6 +36,8 @@ namespace tooldecode::vocabulary {
 /// \par Errors      Error{malformed_json, malformed_vocabulary, malformed_pattern} with the place
 /// \par Source      mistralai/mistral-common, tokens/tokenizers/tekken.py
 [[nodiscard]] Tokenizer parse_tekken(std::string_view json_text);
+/// The same, of a file that was parsed.
+[[nodiscard]] Tokenizer read_tekken(const JsonValue& root);
 
 }  // namespace tooldecode::vocabulary
 

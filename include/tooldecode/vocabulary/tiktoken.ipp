@@ -73,7 +73,10 @@ TOOLDECODE_INLINE Tokenizer parse_tiktoken(std::string_view text, std::string_vi
 }
 
 TOOLDECODE_INLINE Tokenizer parse_tekken(std::string_view json_text) {
-  const JsonValue root = text::parse_json_file(json_text);
+  return read_tekken(text::parse_json_file(json_text));
+}
+
+TOOLDECODE_INLINE Tokenizer read_tekken(const JsonValue& root) {
   const JsonMembers file(root);
   if (!file.has("config")) file.fail("config", "must be an object");
   const JsonMembers config(root["config"], "#/config");

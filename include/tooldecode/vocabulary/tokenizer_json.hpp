@@ -29,8 +29,8 @@ namespace detail {
 
 class TokenizerJson {
  public:
-  TokenizerJson(std::string_view text, const TokenizerFiles& files)
-      : root_(text::parse_json_file(text)), files_(files) {}
+  TokenizerJson(JsonValue root, const TokenizerFiles& files)
+      : root_(std::move(root)), files_(files) {}
 
   [[nodiscard]] Tokenizer build();
 
@@ -140,6 +140,8 @@ class TokenizerJson {
 ///                  Error{unknown_format} from `encode`, with the place of the unsupported part
 /// \par Source      huggingface/tokenizers, documentation of components
 [[nodiscard]] Tokenizer parse_tokenizer_json(std::string_view text, TokenizerFiles files = {});
+/// The same, of a file that was parsed.
+[[nodiscard]] Tokenizer read_tokenizer_json(JsonValue root, TokenizerFiles files = {});
 
 }  // namespace tooldecode::vocabulary
 

@@ -625,8 +625,12 @@ TOOLDECODE_INLINE VocabularyOptions TokenizerJson::options() const {
 namespace tooldecode::vocabulary {
 
 TOOLDECODE_INLINE Tokenizer parse_tokenizer_json(std::string_view text, TokenizerFiles files) {
+  return read_tokenizer_json(text::parse_json_file(text), files);
+}
+
+TOOLDECODE_INLINE Tokenizer read_tokenizer_json(JsonValue root, TokenizerFiles files) {
   try {
-    return detail::TokenizerJson(text, files).build();
+    return detail::TokenizerJson(std::move(root), files).build();
   } catch (const Error& error) {
     // a value of an unexpected type
     if (error.code() != Errc::malformed_json || !error.where().empty()) throw;

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cstddef>
 
-#include <tooldecode/vocabulary/white_space.hpp>
+#include <tooldecode/text/unicode_properties.hpp>
 #include <tooldecode/vocabulary/white_space_pattern.hpp>
 
 namespace tooldecode::vocabulary::detail {
@@ -18,16 +18,17 @@ TOOLDECODE_INLINE std::string hexadecimal_escape(std::uint32_t c) {
 }
 
 TOOLDECODE_INLINE std::string white_space_ranges(bool is_white) {
-  constexpr std::uint32_t last = 0x10FFFF;
   std::string ranges;
-  for (std::uint32_t begin = 0; begin <= last;) {
-    std::uint32_t end = begin + 1;
-    while (end <= last && is_white_space(end) == is_white_space(begin)) ++end;
-    if (is_white_space(begin) == is_white) {
-      ranges += hexadecimal_escape(begin) + '-' + hexadecimal_escape(end - 1);
-    }
-    begin = end;
+  const auto add = [&](std::uint32_t first, std::uint32_t last) {
+    ranges += hexadecimal_escape(first) + '-' + hexadecimal_escape(last);
+  };
+  std::uint32_t next = 0;  // after the last range of white space
+  for (const auto& [first, last] : text::white_space_ranges) {
+    if (is_white) add(first, last);
+    if (!is_white && next < first) add(next, first - 1);
+    next = last + 1;
   }
+  if (!is_white) add(next, 0x10FFFF);
   return ranges;
 }
 
