@@ -320,6 +320,40 @@ def test_reasoning():
             assert text == {"role": "assistant", "content": word * 8}, text
 
 
+def test_reasoning_of_each_turn():
+    """The end of each turn's prompt decides, those behind tool results included; what a user writes decides nothing."""
+    turns = ("{% for t in tools or [] %}{{ t.function.name }}{% endfor %}{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}"
+             "<|im_end|>\n{% endfor %}<|im_start|>assistant\n{% if messages[-1].role SIGN 'tool' %}<think>\n{% else %}"
+             "<think>\n\n</think>\n\n{% endif %}")
+    city = {"type": "object", "properties": {"city": {"enum": ["Oslo"]}}, "required": ["city"]}
+    tool = {"type": "function", "function": {"name": "get_weather", "parameters": city}}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, sign in (("first", "!="), ("later", "==")):
+            path = with_template(pathlib.Path(folder) / f"{name}.gguf", turns.replace("SIGN", sign))
+            with serve.Server("--model", path, "--threads", "1", "--timeout", "600", "--format", "hermes") as server:
+                told = {"name": "get_weather", "output": "Snow."}
+                assert server.ask("POST", "/cache-tool-output/agent-1", told)[0] == 200
+                asked = request(model=name, tools=[tool], response_id="agent-1", max_tokens=64, stop=["no such text"])
+                thoughts = [""]  # of each turn
+                for chunk in server.events(asked):
+                    delta = chunk["choices"][0]["delta"]
+                    thoughts[-1] += delta.get("reasoning_content", "")
+                    if "cached_tool_calls" in delta:
+                        thoughts.append("")
+                assert len(thoughts) == 8, thoughts
+                if name == "first":
+                    assert thoughts[0] and not any(thoughts[1:]), thoughts
+                else:  # the model closes each block at once
+                    count = server.chat(asked)["usage"]["completion_tokens_details"]["reasoning_tokens"]
+                    assert thoughts[0] == "" and count >= 7, (thoughts, count)
+        path = with_template(pathlib.Path(folder) / "plain.gguf",
+                             "{% set mark = '<think>' %}{% for m in messages %}{{ m.content }}\n{% endfor %}")
+        with serve.Server("--model", path, "--threads", "1", "--timeout", "600") as server:
+            asked = serve.request(f"{QUESTION} <think>", tools=None, model="plain", max_tokens=8)
+            found = server.chat(asked)["choices"][0]["message"]
+            assert found["content"] and "reasoning_content" not in found, found
+
+
 def test_crowd():
     """More requests than the context holds at a time: each is answered, some of them are read twice. They share nothing, or
     what their prompts share would leave room for all."""

@@ -23,11 +23,17 @@ DraftTarget Assistant::draft_target(bool) const {
       "--ranks need");
 }
 
+WrittenPrompt Assistant::write_prompt(const tooldecode::ToolSet& tools, const Format& format,
+                                      const std::vector<Message>& messages,
+                                      const TemplateVariables& variables) const {
+  return prompter_.dialogue(tokenizer, tools, format, messages, variables);
+}
+
 std::vector<tooldecode::TokenId> Assistant::prompt(const tooldecode::ToolSet& tools,
                                                    const Format& format,
                                                    const std::vector<Message>& messages,
                                                    const TemplateVariables& variables) const {
-  return prompter_.dialogue(tokenizer, tools, format, messages, variables);
+  return write_prompt(tools, format, messages, variables).tokens;
 }
 
 std::vector<tooldecode::TokenId> Assistant::raw_prompt(
@@ -78,9 +84,9 @@ const Format& Assistant::format(const std::string& name) const {
   return format_named(otherwise);
 }
 
-std::vector<tooldecode::TokenId> Assistant::result_tokens(
-    std::span<const tooldecode::ToolCall> calls, std::span<const tooldecode::ToolResult> results,
-    const TemplateVariables& variables) const {
+WrittenPrompt Assistant::write_results(std::span<const tooldecode::ToolCall> calls,
+                                       std::span<const tooldecode::ToolResult> results,
+                                       const TemplateVariables& variables) const {
   std::vector<Message> lines;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     lines.push_back({"tool", results[i].output, calls[i].name});

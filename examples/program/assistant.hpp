@@ -30,19 +30,24 @@ class LlamaModel;
 
 namespace program {
 
+/// A prompt, or its part behind a turn with calls.
+struct WrittenPrompt {
+  std::vector<tooldecode::TokenId> tokens;
+  std::string template_end{};  ///< what the chat template writes behind the last text of a request
+};
+
 /// How prompts are written. Each function first receives the assistant's tokenizer.
 struct Prompter {
-  /// The tokens of a dialogue's prompt; only templates use `variables`.
-  std::function<std::vector<tooldecode::TokenId>(
-      const tooldecode::Tokenizer&, const tooldecode::ToolSet&, const Format&,
-      const std::vector<Message>&, const TemplateVariables& variables)>
+  /// The prompt of a dialogue; only templates use `variables`.
+  std::function<WrittenPrompt(const tooldecode::Tokenizer&, const tooldecode::ToolSet&,
+                              const Format&, const std::vector<Message>&,
+                              const TemplateVariables& variables)>
       dialogue;
   /// The tokens between the last token of a turn with calls and the first token of the turn that
   /// reads their results. A turn's prompt, its tokens and these form the prompt of the dialogue
   /// with the results, if the turn's tokens are those of its text and the variables are the same.
-  std::function<std::vector<tooldecode::TokenId>(const tooldecode::Tokenizer&,
-                                                 std::span<const Message> results,
-                                                 const TemplateVariables& variables)>
+  std::function<WrittenPrompt(const tooldecode::Tokenizer&, std::span<const Message> results,
+                              const TemplateVariables& variables)>
       results;
   /// Finds the call format of the model's template; empty if there is none or it is unknown.
   std::function<std::string()> find_format{};
@@ -83,6 +88,10 @@ class Assistant {
   /// \param with_features  whether states begin with the inputs of `eagle3_layers`
   [[nodiscard]] virtual DraftTarget draft_target(bool with_features) const;
 
+  [[nodiscard]] WrittenPrompt write_prompt(const tooldecode::ToolSet& tools, const Format& format,
+                                           const std::vector<Message>& messages,
+                                           const TemplateVariables& variables = {}) const;
+  /// The tokens of `write_prompt`.
   [[nodiscard]] std::vector<tooldecode::TokenId> prompt(
       const tooldecode::ToolSet& tools, const Format& format, const std::vector<Message>& messages,
       const TemplateVariables& variables = {}) const;
@@ -96,9 +105,9 @@ class Assistant {
   [[nodiscard]] bool takes(const std::string& variable) const;
   /// Whether the model's template has this text; false without a template.
   [[nodiscard]] bool template_says(std::string_view text) const;
-  [[nodiscard]] std::vector<tooldecode::TokenId> result_tokens(
-      std::span<const tooldecode::ToolCall> calls, std::span<const tooldecode::ToolResult> results,
-      const TemplateVariables& variables) const;
+  [[nodiscard]] WrittenPrompt write_results(std::span<const tooldecode::ToolCall> calls,
+                                            std::span<const tooldecode::ToolResult> results,
+                                            const TemplateVariables& variables) const;
 
   /// The format with this name. Without a name, and for `auto`, that of the model's template and
   /// what such models fall back to, which is reported on stderr; Error{invalid_option} if the

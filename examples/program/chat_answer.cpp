@@ -76,7 +76,7 @@ ChatAnswer::ChatAnswer(ChatService& service, ChatRequest request, const std::str
                                    std::chrono::duration<double>(timeout))),
       session_(start(client)),
       writer_(make_writer(request_, session_)),
-      choices_(request_.choices, Choice{.text = session_.text}) {}
+      choices_(request_.choices, Choice{.text = session_.first_text}) {}
 
 ChatAnswer::~ChatAnswer() {
   abandon();
@@ -175,10 +175,10 @@ Json ChatAnswer::choice_json(std::size_t index, const tooldecode::EngineReply& r
       if (event.kind == Kind::reasoning) thought += event.text;
     }
   };
-  AnswerText text = session_.text;
+  AnswerText text = session_.first_text;
   for (std::size_t i = 0; i < reply.turns.size(); ++i) {
     const auto& turn = reply.turns[i];
-    text             = session_.text;
+    text             = session_.text(i);
     written          = {};
     for (const tooldecode::TokenId token : turn.output.tokens) read(text.push(token));
     read(text.finish());
@@ -220,10 +220,13 @@ Json ChatAnswer::choice_json(std::size_t index, const tooldecode::EngineReply& r
 }
 
 void ChatAnswer::add_usage(const tooldecode::EngineReply& reply, Usage& usage) const {
-  for (const tooldecode::EngineTurn& turn : reply.turns) {
+  for (std::size_t i = 0; i < reply.turns.size(); ++i) {
+    const tooldecode::EngineTurn& turn = reply.turns[i];
     usage.completion += turn.output.tokens.size();
     // Counting walks all tokens once more.
-    if (session_.may_reason) usage.reasoning += session_.text.reasoning_tokens(turn.output.tokens);
+    if (session_.may_reason) {
+      usage.reasoning += session_.text(i).reasoning_tokens(turn.output.tokens);
+    }
     usage.prompt += turn.more.size();
   }
   // The choices have one prompt, which counts once.
@@ -274,7 +277,7 @@ void ChatAnswer::stream(const std::function<void(const std::string&)>& send) {
       chunk(i, {{"cached_tool_calls",
                  writer_->cached_calls(i, choice.turn++, *cached, choice.written.of(cached->calls),
                                        std::exchange(choice.said, {}))}});
-      choice.text    = session_.text;
+      choice.text    = session_.text(choice.turn);
       choice.written = {};
     } else {
       show(i, choice.text.finish());

@@ -130,6 +130,15 @@ class ChatTemplate {
   std::set<std::string> names_;
 };
 
+/// What the template itself writes behind the last input.
+[[nodiscard]] inline std::string end_of_template(const std::vector<TemplatePart>& parts) {
+  std::string text;
+  for (auto part = parts.rbegin(); part != parts.rend() && !part->is_input; ++part) {
+    text.insert(0, part->text);
+  }
+  return text;
+}
+
 /// The format in which a template writes calls: the one whose text, as a message, makes the same
 /// prompt as the call itself, up to white space. Empty if there is none.
 [[nodiscard]] inline std::optional<std::string> find_format(const ChatTemplate& chat) {

@@ -81,7 +81,8 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
     auto turns         = as_text ? turns_with_tools(tools, format, shots, messages) : messages;
     if (!chat->has_system()) turns = without_system(std::move(turns));
     const auto shown = by_template ? tools : tooldecode::ToolSet();
-    return encode_prompt(tokenizer, chat->render(turns, shown, variables), adds_begin);
+    const auto parts = chat->render(turns, shown, variables);
+    return WrittenPrompt{encode_prompt(tokenizer, parts, adds_begin), end_of_template(parts)};
   };
   // Finds what a template writes after an answer by rendering one.
   auto results = [chat, by_template](const tooldecode::Tokenizer& tokenizer,
@@ -102,7 +103,7 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
                               "leaves out what the assistant said");
     }
     parts.front() = {behind(parts.front().text, answer), false};
-    return encode_parts(tokenizer, parts, false);
+    return WrittenPrompt{encode_parts(tokenizer, parts, false), end_of_template(parts)};
   };
   return {file, std::move(model), tooldecode::load_tokenizer(file),
           Prompter{std::move(dialogue), std::move(results),

@@ -41,10 +41,14 @@ Prompter embedded_prompter(const std::filesystem::path& directory) {
       .dialogue =
           [](const tooldecode::Tokenizer& tokenizer, const tooldecode::ToolSet& tools,
              const Format& format, const std::vector<Message>& messages, const TemplateVariables&) {
-            return make_prompt(tokenizer, tools, format.name, without_system(messages));
+            return WrittenPrompt{
+                make_prompt(tokenizer, tools, format.name, without_system(messages))};
           },
-      .results    = [](const tooldecode::Tokenizer& tokenizer, std::span<const Message> of_calls,
-                    const TemplateVariables&) { return make_results_prompt(tokenizer, of_calls); },
+      .results =
+          [](const tooldecode::Tokenizer& tokenizer, std::span<const Message> of_calls,
+             const TemplateVariables&) {
+            return WrittenPrompt{make_results_prompt(tokenizer, of_calls)};
+          },
       .adds_begin = begins_texts(directory),
       .controls   = prompt_controls};
 }

@@ -2,16 +2,11 @@
 /// Which reasoning block may precede an answer of the server.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/formats/free_text.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace program {
 
@@ -50,25 +45,14 @@ template <class Says>
 /// What `auto` means after a prompt, if the model's template names the delimiters: `open` if the
 /// prompt ends with the delimiter that begins a block, `no` if it ends with the one that ends a
 /// block, else `block`.
+///
+/// \param prompt  what the template writes behind the last text of a request: a user may write
+///                delimiters too
 [[nodiscard]] inline std::string reasoning_after(
     std::string_view prompt, const tooldecode::formats::ReasoningDelimiters& delimiters) {
   prompt = detail::without_last_space(prompt);
   if (prompt.ends_with(detail::without_last_space(delimiters.end))) return "no";
   return prompt.ends_with(detail::without_last_space(delimiters.begin)) ? "open" : "block";
-}
-
-/// The end of a prompt as text, with the names of control tokens: as much as `reasoning_after`
-/// needs.
-[[nodiscard]] inline std::string end_of_prompt(
-    const tooldecode::Vocabulary& vocabulary, std::span<const tooldecode::TokenId> prompt,
-    const tooldecode::formats::ReasoningDelimiters& delimiters) {
-  constexpr std::size_t most_space = 64;
-  const std::size_t bytes = std::max(delimiters.begin.size(), delimiters.end.size()) + most_space;
-  std::string text;
-  for (auto token = prompt.rbegin(); token != prompt.rend() && text.size() < bytes; ++token) {
-    text.insert(0, vocabulary.name(*token));
-  }
-  return text;
 }
 
 }  // namespace program

@@ -270,23 +270,35 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
   }
   const auto write_prompt = [&](const tooldecode::ToolSet& tools) {
     return chat.prompt
-               ? assistant_->raw_prompt(chat.prompt->text, chat.prompt->tokens)
-               : assistant_->prompt(tools, *format_, chat.messages, chat.template_variables());
+               ? WrittenPrompt{assistant_->raw_prompt(chat.prompt->text, chat.prompt->tokens)}
+               : assistant_->write_prompt(tools, *format_, chat.messages,
+                                          chat.template_variables());
   };
-  // What a prompt ends with decides whether there is reasoning.
-  std::optional<std::vector<tooldecode::TokenId>> early;
+  // What a turn's prompt ends with decides whether the turn has reasoning.
+  std::optional<WrittenPrompt> early;
   if (depends_on_prompt_ && !chat.prompt) early = write_prompt(chat.tools.all);
-  const auto prompt_of_all =
-      early ? std::span<const tooldecode::TokenId>(*early) : std::span<const tooldecode::TokenId>();
-  const AnswerRules rules{.whitespace = options_.whitespace,
-                          .reasoning  = reasoning(chat, prompt_of_all)};
-  auto calls = constraints_.get(*assistant_, *format_, chat, rules, client, watch);
-  // Only a value of a schema may have white space before it, which is no part of the text.
-  const DroppedSpace dropped{.around_reasoning = rules.reasoning.has_value(),
-                             .before_text      = rules.reasoning && chat.text.any()};
-  ChatSession session{.unique = random_name(),
-                      .text   = AnswerText(calls, chat.stops, dropped),
-                      .events = std::make_shared<Exchange>()};
+  const auto rules_of = [&](std::string_view template_end) {
+    return AnswerRules{.whitespace = options_.whitespace,
+                       .reasoning  = reasoning(chat, template_end)};
+  };
+  const AnswerRules rules = rules_of(early ? early->template_end : std::string());
+  const auto later_end    = end_after_results(chat);
+  const AnswerRules later = later_end ? rules_of(*later_end) : rules;
+  auto calls              = constraints_.get(*assistant_, *format_, chat, rules, client, watch);
+  std::optional<tooldecode::ToolCallFSM> later_calls;
+  if (later.reasoning != rules.reasoning) {
+    later_calls = constraints_.get(*assistant_, *format_, chat, later, client, watch);
+  }
+  const auto text_of = [&](const tooldecode::ToolCallFSM& of_turn, const AnswerRules& its) {
+    // Only a value of a schema may have white space before it, which is no part of the text.
+    return AnswerText(of_turn, chat.stops,
+                      {.around_reasoning = its.reasoning.has_value(),
+                       .before_text      = its.reasoning && chat.text.any()});
+  };
+  ChatSession session{.unique     = random_name(),
+                      .first_text = text_of(calls, rules),
+                      .later_text = text_of(later_calls ? *later_calls : calls, later),
+                      .events     = std::make_shared<Exchange>()};
   session.tools = enforced_tools(chat.tools, calls.tools());
   session.id    = chat.response_id.empty() ? std::string(id_prefix(chat.api)) + session.unique
                                            : chat.response_id;
@@ -294,9 +306,9 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
   const bool is_final =
       early && (chat.tools.choice.enforcement == tooldecode::ToolEnforcement::strict ||
                 unenforced_places(chat.tools.documents, session.tools).empty());
-  auto prompt           = is_final ? std::move(*early) : write_prompt(session.tools);
+  auto prompt           = (is_final ? std::move(*early) : write_prompt(session.tools)).tokens;
   session.prompt_tokens = prompt.size();
-  session.may_reason    = rules.reasoning || has_messages_;
+  session.may_reason    = rules.reasoning || later.reasoning || has_messages_;
   if (prompt.empty()) {
     throw ApiError(400, "invalid_value", std::string(dialogue_key(chat.api)),
                    "the prompt is empty, and the model has no token that begins a text");
@@ -312,11 +324,18 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
                                     .options  = chat.decode,
                                     .max_wait = milliseconds(chat.tool_wait),
                                     .origin   = {.client = client, .request = session.unique}};
-  // The turn after results begins as the first one, so that the same reasoning may precede it.
-  request.render = [this, variables = chat.template_variables()](
+  request.calls_after_results = std::move(later_calls);
+  request.render              = [this, later_end, variables = chat.template_variables()](
                        std::span<const tooldecode::ToolCall> of_turn,
                        std::span<const tooldecode::ToolResult> results) {
-    return assistant_->result_tokens(of_turn, results, variables);
+    WrittenPrompt more   = assistant_->write_results(of_turn, results, variables);
+    const auto& reasoned = format_->reasoning;
+    if (later_end &&
+        reasoning_after(more.template_end, reasoned) != reasoning_after(*later_end, reasoned)) {
+      throw tooldecode::Error(tooldecode::Errc::malformed_document, "chat template",
+                              "opens or closes reasoning depending on a tool's result");
+    }
+    return std::move(more.tokens);
   };
   if (hosted_ != nullptr) request.run_tool = hosted_->run(chat.hosted);
   if (chat.max_orders) {
@@ -338,7 +357,9 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
       // Other choices get an id that no client can use.
       if (choice > 0) request.id = session.id + '#' + std::to_string(choice);
       request.options.seed = seed + choice;
-      if (!chat.stops.empty()) request.options.ends_after = stop_of(session.text);
+      if (!chat.stops.empty()) {
+        request.options.ends_after = stop_of(session.first_text, session.later_text);
+      }
       const std::uint64_t serial =
           submit(chat, request, listener(session, request, choice, chat.stream), watch);
       session.cancel.push_back([this, id = request.id, serial] { cancel(id, serial); });
@@ -428,7 +449,7 @@ ChatService::Clock::duration ChatService::duration(double seconds) {
 }
 
 std::optional<tooldecode::formats::ReasoningDelimiters> ChatService::reasoning(
-    const ChatRequest& chat, std::span<const tooldecode::TokenId> prompt) const {
+    const ChatRequest& chat, std::string_view template_end) const {
   using tooldecode::ToolChoice;
   if (chat.prompt) return std::nullopt;  // a text that is continued has no parts
   const ToolChoice choice = chat.tools.choice.choice;
@@ -438,14 +459,27 @@ std::optional<tooldecode::formats::ReasoningDelimiters> ChatService::reasoning(
   if (where == automatic_reasoning) {
     if (!depends_on_prompt_) return std::nullopt;
     if (has_messages_) return format_->reasoning;
-    const auto& delimiters = format_->reasoning;
-    where = reasoning_after(end_of_prompt(assistant_->tokenizer.vocabulary(), prompt, delimiters),
-                            delimiters);
+    where = reasoning_after(template_end, format_->reasoning);
   }
   auto block = parse_reasoning(where, *format_);
   // A text of the grammar may begin as a block does.
   if (block && !block->begin.empty() && chat.text.grammar) return std::nullopt;
   return block;
+}
+
+std::optional<std::string> ChatService::end_after_results(const ChatRequest& chat) const {
+  const bool may_go_on = !chat.response_id.empty() || chat.tool_wait > 0 || !chat.hosted.empty();
+  const bool may_call =
+      !chat.tools.callable.empty() && chat.tools.choice.choice != tooldecode::ToolChoice::none;
+  if (!depends_on_prompt_ || has_messages_ || !may_go_on || !may_call) return std::nullopt;
+  const tooldecode::ToolCall call{.name = chat.tools.callable[0].name};
+  const tooldecode::ToolResult result{.status = tooldecode::ToolStatus::ok, .output = "0"};
+  try {
+    return assistant_->write_results({&call, 1}, {&result, 1}, chat.template_variables())
+        .template_end;
+  } catch (const tooldecode::Error&) {
+    return std::nullopt;  // no results can be written, so that no turn follows
+  }
 }
 
 bool ChatService::must_end(const ChatRequest& chat) {
@@ -488,9 +522,10 @@ std::uint64_t ChatService::submit(const ChatRequest& chat, const tooldecode::Eng
   }
 }
 
-std::function<bool(const tooldecode::TokenEvent&)> ChatService::stop_of(const AnswerText& begin) {
-  return [begin, text = begin](const tooldecode::TokenEvent& event) mutable {
-    if (event.index == 0) text = begin;
+std::function<bool(const tooldecode::TokenEvent&)> ChatService::stop_of(const AnswerText& first,
+                                                                        const AnswerText& later) {
+  return [later, text = first, began = false](const tooldecode::TokenEvent& event) mutable {
+    if (event.index == 0 && std::exchange(began, true)) text = later;
     static_cast<void>(text.push(event.token));
     return text.stop() != nullptr;
   };

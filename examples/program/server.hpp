@@ -143,13 +143,18 @@ struct ServiceOptions {
 struct ChatSession {
   std::string id{};
   std::string unique;           ///< unique to this request
-  AnswerText text;              ///< initial state of each turn
+  AnswerText first_text;        ///< initial state of the first turn
+  AnswerText later_text;        ///< initial state of each turn behind results
   tooldecode::ToolSet tools{};  ///< of the request, as far as they are enforced
   std::size_t prompt_tokens = 0;
   bool may_reason           = true;  ///< whether an answer may have reasoning
   std::shared_ptr<Exchange> events;
   std::vector<std::function<void()>> cancel{};           ///< one per choice
   std::shared_ptr<FairPlaces::Ticket> places = nullptr;  ///< in the batch
+
+  [[nodiscard]] const AnswerText& text(std::size_t turn) const noexcept {
+    return turn == 0 ? first_text : later_text;
+  }
 };
 
 /// Answers chat requests, several at the same time, and keeps the tool outputs that clients
@@ -221,9 +226,13 @@ class ChatService {
 
   static Clock::duration duration(double seconds);
 
-  // The reasoning block that may precede an answer to a prompt.
+  // The reasoning block that may precede an answer to a prompt with this end, see
+  // WrittenPrompt::template_end.
   [[nodiscard]] std::optional<tooldecode::formats::ReasoningDelimiters> reasoning(
-      const ChatRequest& chat, std::span<const tooldecode::TokenId> prompt) const;
+      const ChatRequest& chat, std::string_view template_end) const;
+  // The end of prompts behind results, if the request may have such turns and the end decides
+  // whether there is reasoning.
+  [[nodiscard]] std::optional<std::string> end_after_results(const ChatRequest& chat) const;
 
   // A cut call or value is useless; a cut text is not.
   static bool must_end(const ChatRequest& chat);
@@ -234,7 +243,8 @@ class ChatService {
   void cancel(const std::string& id, std::uint64_t serial);
 
   // Ends an answer after the token that completes one of the request's stop texts.
-  static std::function<bool(const tooldecode::TokenEvent&)> stop_of(const AnswerText& begin);
+  static std::function<bool(const tooldecode::TokenEvent&)> stop_of(const AnswerText& first,
+                                                                    const AnswerText& later);
 
   tooldecode::EngineListener listener(const ChatSession& session,
                                       const tooldecode::EngineRequest& request, std::size_t choice,

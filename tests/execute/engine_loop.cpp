@@ -1,5 +1,6 @@
 #include <cstddef>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <new>
@@ -13,6 +14,7 @@
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/tool_cache_drafter.hpp>
 #include <tooldecode/execute/engine_loop.hpp>
+#include <tooldecode/execute/tool_result.hpp>
 #include <tooldecode/formats/python_call.hpp>
 
 #include <support/catch.hpp>
@@ -89,4 +91,43 @@ TEST_CASE("EngineLoop without a cache answers a response once, as a decoder does
   CHECK(made == 1);
   CHECK(loop.counts().replies == 1);
   CHECK(loop.counts().batch.generated_tokens == reply.turns[0].output.tokens.size());
+}
+
+TEST_CASE("EngineLoop holds answers that follow results to calls_after_results") {
+  const Setup of;
+  const td::ToolCallFSM later{
+      of.masks, of.calls.tools(), td::PythonCall{}, {.choice = td::ToolChoice::none}};
+  std::vector<td::TokenId> prompt{1, 2};
+  const std::vector<td::TokenId> more{3, 4};
+  const td::DecodeOptions options{.max_tokens = 60, .temperature = 1, .seed = 5};
+  for (const bool has_votes : {false, true}) {
+    td::EngineRequest request{.id      = "one",
+                              .prompt  = prompt,
+                              .calls   = of.calls,
+                              .options = options,
+                              .run_tool =
+                                  [](const td::ToolCall&) {
+                                    std::promise<td::ToolResult> result;
+                                    result.set_value({.status = td::ToolStatus::ok, .output = "1"});
+                                    return result.get_future().share();
+                                  },
+                              .render              = [&](std::span<const td::ToolCall>,
+                                            std::span<const td::ToolResult>) { return more; },
+                              .calls_after_results = later};
+    if (has_votes) request.consistency.emplace();
+    auto loop = of.loop([] {});
+    td::EngineReply reply;
+    loop.submit(request, {.on_reply = [&](td::EngineReply told) { reply = std::move(told); }});
+    loop.run();
+    REQUIRE(reply.turns.size() == 2);
+    CHECK_FALSE(reply.turns[0].calls.empty());
+    CHECK(reply.turns[1].calls.empty());
+    if (has_votes) continue;
+    CHECK(reply.turns[0].output.tokens == td::Decoder{of.model, of.calls}(prompt, options).tokens);
+    std::vector<td::TokenId> whole = prompt;
+    whole.insert(whole.end(), reply.turns[0].output.tokens.begin(),
+                 reply.turns[0].output.tokens.end());
+    whole.insert(whole.end(), more.begin(), more.end());
+    CHECK(reply.turns[1].output.tokens == td::Decoder{of.model, later}(whole, options).tokens);
+  }
 }

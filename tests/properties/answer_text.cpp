@@ -173,15 +173,6 @@ TEST_CASE("names_reasoning: a template names a delimiter, without white space at
   CHECK_FALSE(names("", {"\n", "\n"}));
 }
 
-TEST_CASE("end_of_prompt: has the names of control tokens and as much as is needed") {
-  const auto prompt =
-      std::vector<TokenId>() + std::string(1000, 'a') + "assistant\n" + think + "\n";
-  const std::string end = program::end_of_prompt(think_vocabulary(), prompt, {});
-  CHECK(end.ends_with("aassistant\n<think>\n"));
-  CHECK(end.size() < 100);
-  CHECK(program::end_of_prompt(think_vocabulary(), {}, {}).empty());
-}
-
 TEST_CASE("check_reasoning refuses what is not a value of the option") {
   for (const char* known : {"auto", "no", "block", "open"}) {
     CHECK_NOTHROW(program::check_reasoning(known));

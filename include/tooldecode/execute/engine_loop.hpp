@@ -53,9 +53,9 @@ using RunTool = std::function<std::shared_future<ToolResult>(const ToolCall&)>;
 struct EngineRequest {
   std::string id;               ///< response id; selects the entries of the tool cache
   std::vector<TokenId> prompt;  ///< [L]
-  ToolCallFSM calls;            ///< used for each of its answers
-  DecodeOptions options = {};   ///< used for each of its answers; the listener replaces on_token
-  std::size_t max_turns = 8;    ///< most answers, the last one included
+  ToolCallFSM calls;  ///< used for each of its answers, unless `calls_after_results` is set
+  DecodeOptions options = {};  ///< used for each of its answers; the listener replaces on_token
+  std::size_t max_turns = 8;   ///< most answers, the last one included
   /// How long the sequence keeps its place for results that are not in the cache yet.
   std::chrono::milliseconds max_wait{0};
   RunTool run_tool = {};  ///< for calls that are not in the cache; null: none
@@ -63,6 +63,8 @@ struct EngineRequest {
   std::optional<OrderConsistencyOptions> consistency{};
   RequestOrigin origin{};  ///< for passes that are shared, see BatchOptions
   ResultTokens render{};   ///< in place of the engine's; null: the engine's
+  /// In place of `calls` for answers that follow results; it has the same tools.
+  std::optional<ToolCallFSM> calls_after_results{};
 };
 
 /// One answer of a response.
@@ -170,6 +172,9 @@ class EngineLoop {
   [[nodiscard]] MadeDrafter drafter_of(const Active& active) const;
 
   AfterTurn end_turn(Active& active, const Output& output);
+
+  // The constraint of the answer that is decoded, or decoded next.
+  static const ToolCallFSM& calls_of(const Active& active);
 
   static std::vector<ToolCall> parse(const ToolCallFSM& calls, const Output& output);
 

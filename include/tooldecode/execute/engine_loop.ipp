@@ -32,6 +32,10 @@ TOOLDECODE_INLINE void EngineLoop::submit(EngineRequest request, EngineListener 
   decode::require_prompt(model_, request.prompt);
   if (request.options.always_ends) {
     decode::require_room(model_, request.calls, request.prompt, pipeline, request.options);
+    if (request.calls_after_results) {
+      decode::require_room(model_, *request.calls_after_results, request.prompt, pipeline,
+                           request.options);
+    }
   }
   if (request.consistency) request.consistency->require();
   const std::lock_guard lock(mutex_);
@@ -158,7 +162,7 @@ TOOLDECODE_INLINE void EngineLoop::begin(PendingRequest asked) {
     }
   };
   struct Held {
-    ToolCallFSM calls;
+    ToolCallFSM calls;  // of the answer that is decoded
     MadeDrafter made;
   };
   const auto held = std::make_shared<Held>(Held{active.request.calls, drafter_of(active)});
@@ -166,10 +170,14 @@ TOOLDECODE_INLINE void EngineLoop::begin(PendingRequest asked) {
       {.prompt     = std::move(active.request.prompt),
           .owner      = held,
           .constraint = held->calls,
-          .reset      = [calls = &held->calls] { calls->reset(); },
-          .drafter    = held->made.drafter,
-          .options    = std::move(options),
-          .on_end     = [this, &active](const Output& output) { return end_turn(active, output); },
+          .reset =
+              [calls = &held->calls, &active] {
+             if (active.reply.turns.size() == 1) *calls = calls_of(active);
+             calls->reset();
+           },
+          .drafter = held->made.drafter,
+          .options = std::move(options),
+          .on_end  = [this, &active](const Output& output) { return end_turn(active, output); },
           .on_error =
               [this, &active](const Error& error) {
              active.reply.error = error;
@@ -201,7 +209,7 @@ TOOLDECODE_INLINE EngineLoop::MadeDrafter EngineLoop::drafter_of(const Active& a
 
 TOOLDECODE_INLINE AfterTurn EngineLoop::end_turn(Active& active, const Output& output) {
   auto& turns = active.reply.turns;
-  turns.push_back({output, parse(active.request.calls, output)});
+  turns.push_back({output, parse(calls_of(active), output)});
   EngineTurn& turn   = turns.back();
   turn.votes         = std::exchange(active.votes, {}).calls;
   const RunTool& run = active.request.run_tool;
@@ -228,6 +236,11 @@ TOOLDECODE_INLINE AfterTurn EngineLoop::end_turn(Active& active, const Output& o
   if (auto more = look_for_results(active)) return GoOn{std::move(*more)};
   if (active.replied) return Leave{};
   return Wait{};
+}
+
+TOOLDECODE_INLINE const ToolCallFSM& EngineLoop::calls_of(const Active& active) {
+  const auto& later = active.request.calls_after_results;
+  return later && !active.reply.turns.empty() ? *later : active.request.calls;
 }
 
 TOOLDECODE_INLINE std::vector<ToolCall> EngineLoop::parse(const ToolCallFSM& calls,
