@@ -38,16 +38,20 @@ def smollm2_file():
 
 
 def with_template(path, template, add_bos_token=False):
-    """Writes the model with another chat template, which a comment makes as long as the model's own."""
+    """Writes the model with another chat template. A comment makes it as long as the model's own, or longer by a multiple
+    of 32 bytes, to which the tensors are aligned."""
     model = pathlib.Path(smollm2_file()).read_bytes()
     begin = model.index(b"{% for message in messages %}")
     size = int.from_bytes(model[begin - 8:begin], "little")
-    own = (template + "{#").encode().ljust(size - 2, b".") + b"#}"
-    assert len(own) == size, "what follows stays where it is"
+    own = (template + "{#").encode()
+    more = max(0, len(own) + 2 - size)
+    length = size + (more + 31) // 32 * 32
+    own = own.ljust(length - 2, b".") + b"#}"
     key = b"tokenizer.ggml.add_bos_token" + (7).to_bytes(4, "little")  # a boolean follows
     at = model.index(key) + len(key)
     assert model[at] == 0 and at < begin
-    path.write_bytes(model[:at] + bytes([add_bos_token]) + model[at + 1:begin] + own + model[begin + size:])
+    path.write_bytes(model[:at] + bytes([add_bos_token]) + model[at + 1:begin - 8] + length.to_bytes(8, "little") + own +
+                     model[begin + size:])
     return str(path)
 
 
@@ -352,6 +356,56 @@ def test_reasoning_of_each_turn():
             asked = serve.request(f"{QUESTION} <think>", tools=None, model="plain", max_tokens=8)
             found = server.chat(asked)["choices"][0]["message"]
             assert found["content"] and "reasoning_content" not in found, found
+
+
+def test_ids_of_nine_letters():
+    """A template of Mistral, which takes only ids of nine letters and digits, gets such ids in place of others."""
+    template = (
+        "{% set ns = namespace(i=0) %}{% for m in messages %}{% if m.role != 'tool' and m.tool_calls is not defined %}"
+        "{% if (m.role == 'user') != (ns.i % 2 == 0) %}{{ raise_exception('roles must alternate') }}{% endif %}"
+        "{% set ns.i = ns.i + 1 %}{% endif %}{% endfor %}{{ bos_token }}{% for m in messages %}"
+        "{% if m.role == 'user' %}{% for t in tools or [] %}{{ t.function.name }}{% endfor %}[INST] {{ m.content }}[/INST]"
+        "{% elif m.tool_calls is defined %}[TOOL_CALLS] [{% for c in m.tool_calls %}{% if c.id|length != 9 %}"
+        "{{ raise_exception('ids have 9 letters') }}{% endif %}{{ (c.function|tojson)[:-1] }}, \"id\": \"{{ c.id }}\"}"
+        "{% if not loop.last %}, {% endif %}{% endfor %}]{{ eos_token }}{% elif m.role == 'tool' %}"
+        "{% if m.tool_call_id is not defined or m.tool_call_id|length != 9 %}{{ raise_exception('ids have 9 letters') }}"
+        "{% endif %}[TOOL_RESULTS] {\"content\": {{ m.content }}, \"call_id\": \"{{ m.tool_call_id }}\"}[/TOOL_RESULTS]"
+        "{% else %} {{ m.content }}{{ eos_token }}{% endif %}{% endfor %}")
+    city = {"type": "object", "properties": {"city": {"enum": ["Oslo"]}}, "required": ["city"]}
+    tools = [{"type": "function", "function": {"name": "weather", "parameters": city}}]
+    user = {"role": "user", "content": QUESTION}
+    with tempfile.TemporaryDirectory() as folder:
+        path = with_template(pathlib.Path(folder) / "nine.gguf", template)
+        # No --format: the one of the template is found though the template writes ids.
+        with serve.Server("--model", path, "--threads", "1", "--timeout", "600") as server:
+            def prompt_tokens(messages, **more):
+                answer = server.chat(request(messages, model="nine", **{"tools": tools, "tool_choice": "auto",
+                                                                        "max_tokens": 1, **more}))
+                return answer["usage"]["prompt_tokens"], answer["choices"][0]["message"]
+            _, called = prompt_tokens([user], tool_choice="required", max_tokens=40)
+            own, = called["tool_calls"]
+            counts = []
+            for ids in ((own["id"],), ("call_abc",), ("abcDEF123",), ("call_abc", "call_abcd"), ("call00001", "x")):
+                calls = [{**own, "id": one} for one in ids]
+                results = [{"role": "tool", "tool_call_id": one, "content": "3"} for one in reversed(ids)]
+                dialogue = [user, {"role": "assistant", "content": None, "tool_calls": calls}, *results]
+                counts.append(prompt_tokens(dialogue)[0])
+                # The turns behind are right only if the template knows a call from a text.
+                later = [*dialogue, {"role": "assistant", "content": "3 degrees."}, user]
+                assert prompt_tokens(later)[0] > counts[-1]
+            text = ("weather[INST] " + QUESTION + '[/INST][TOOL_CALLS] [{"name": "weather", "arguments": {"city": "Oslo"}, '
+                    '"id": "call00001"}]<|im_end|>[TOOL_RESULTS] {"content": 3, "call_id": "call00001"}[/TOOL_RESULTS]')
+            assert counts[0] == counts[1] == continued(server, "nine", "<|im_start|>" + text)[0], counts
+            assert counts[3] > counts[0], counts
+            # The engine goes on by itself too.
+            told = {"name": "weather", "output": "3"}
+            assert server.ask("POST", "/cache-tool-output/nine-1", told)[0] == 200
+            _, message = prompt_tokens([user], tool_choice="required", max_tokens=40, response_id="nine-1")
+            assert len(message["cached_tool_calls"]) == 7, message
+            kept = {key: message[key] for key in ("role", "content", "cached_tool_calls")}
+            assert prompt_tokens([user, {**kept, "content": "3 degrees."}, user])[0] > counts[0]
+            server.refused(400, "invalid_value", "messages", request(
+                [user, {"role": "assistant", "content": "a"}, {"role": "assistant", "content": "b"}], model="nine"))
 
 
 def test_crowd():

@@ -2,7 +2,11 @@
 /// ChatTemplate: a model's template, rendered by llama.cpp's Jinja engine.
 #pragma once
 
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
 #include <exception>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -56,6 +60,7 @@ class ChatTemplate {
         before = token.t;
       }
     });
+    needs_ids_ = has_tools_ && !renders_results(false) && renders_results(true);
   }
 
   [[nodiscard]] bool has_tools() const { return has_tools_; }
@@ -74,9 +79,17 @@ class ChatTemplate {
                                                  const tooldecode::ToolSet& tools,
                                                  const TemplateVariables& variables = {}) const {
     Json turns = Json::array();
+    CallIds ids;
     for (const Message& message : messages) {
       Json turn{{"role", message.role}, {"content", message.content}};
       if (!message.name.empty()) turn["name"] = message.name;
+      if (needs_ids_ && message.role == "tool") turn["tool_call_id"] = ids.of(message.id);
+      if (needs_ids_ && !message.calls.empty()) {
+        turn["content"] = message.content.substr(0, message.calls_at);
+        for (const auto& [id, call] : message.calls) {
+          turn["tool_calls"].push_back(call_json(ids.of(id), call.name, call.arguments));
+        }
+      }
       turns.push_back(std::move(turn));
     }
     return render(std::move(turns), tools, true, variables);
@@ -114,7 +127,54 @@ class ChatTemplate {
     return parts;
   }
 
+  static Json call_json(const std::string& id, const std::string& name, const Json& arguments) {
+    return {
+        {"id", id}, {"type", "function"}, {"function", {{"name", name}, {"arguments", arguments}}}};
+  }
+
  private:
+  // Ids of nine letters and digits: the only ones that the templates of Mistral take.
+  class CallIds {
+   public:
+    [[nodiscard]] std::string of(const std::string& id) {
+      const auto known = made_.find(id);
+      if (known != made_.end() && !id.empty()) return known->second;
+      const bool fits = id.size() == 9 && std::ranges::all_of(id, [](unsigned char c) {
+                          return std::isalnum(c) != 0;
+                        });
+      std::string own = id;
+      while (!fits && (own == id || used_.contains(own))) {
+        const std::string number = std::to_string(++count_);
+        own = "call" + std::string(number.size() < 5 ? 5 - number.size() : 0, '0') + number;
+      }
+      used_.insert(own);
+      return made_[id] = own;
+    }
+
+   private:
+    std::map<std::string, std::string> made_;
+    std::set<std::string> used_;
+    std::size_t count_ = 0;
+  };
+
+  // Whether the template takes the result of a call, with the call and its id or as a text alone.
+  [[nodiscard]] bool renders_results(bool has_ids) const {
+    const std::string id = "call00001";
+    Json answer{{"role", "assistant"}, {"content", "Hm."}};
+    Json result{{"role", "tool"}, {"content", "1"}, {"name", "f"}};
+    if (has_ids) {
+      answer["tool_calls"]   = Json::array({call_json(id, "f", Json::object())});
+      result["tool_call_id"] = id;
+    }
+    Json dialogue{{{"role", "user"}, {"content", "?"}}, std::move(answer), std::move(result)};
+    try {
+      static_cast<void>(render(std::move(dialogue), {}, true));
+      return true;
+    } catch (const tooldecode::Error&) {
+      return false;
+    }
+  }
+
   template <class Work>
   static void guard(const Work& work) {
     try {
@@ -127,6 +187,7 @@ class ChatTemplate {
   std::string begin_, end_, source_;
   jinja::program program_;
   bool has_tools_ = false, has_system_ = false;
+  bool needs_ids_ = false;  // calls and results have an id, and calls are no text
   std::set<std::string> names_;
 };
 
@@ -164,11 +225,13 @@ class ChatTemplate {
   };
   // Some templates expect arguments as an object, others as text.
   for (const Json& arguments : {call.arguments, Json(call.arguments.text())}) {
-    const Json written{{"id", "call00001"},
-                       {"type", "function"},
-                       {"function", {{"name", call.name}, {"arguments", arguments}}}};
-    const auto own = rendered({{"content", ""}, {"tool_calls", Json::array({written})}});
+    const std::string id = "call00001";
+    const Json written   = ChatTemplate::call_json(id, call.name, arguments);
+    auto own             = rendered({{"content", ""}, {"tool_calls", Json::array({written})}});
     if (!own || own == rendered({{"content", ""}})) continue;
+    // A model need not write the id that a template adds.
+    const std::string member = ",\"id\":\"" + id + '"';
+    if (const auto at = own->find(member); at != own->npos) own->erase(at, member.size());
     for (const Format& format : tooldecode::named_formats()) {
       const auto text = format.write(std::vector{call}, tools);
       if (own != rendered({{"content", text}})) continue;

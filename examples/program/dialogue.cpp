@@ -74,6 +74,11 @@ EarlierCall earlier_call(const Fields& entry, std::vector<std::string>& ignored)
           entry.object(is_custom ? "custom" : "function"), is_custom ? "input" : "arguments"};
 }
 
+std::string id_of(const EarlierCall& call) {
+  const std::string key(call.id_key);
+  return call.entry.find(key) == nullptr ? std::string() : call.entry.text(key);
+}
+
 }  // namespace
 
 void Dialogue::add(const Fields& message) {
@@ -117,8 +122,17 @@ void Dialogue::add_turn(std::string text, std::span<const EarlierCall> calls, co
       if (calls_[i].id == calls_.back().id) one.entry.fail(one.id_key, "is that of another call");
     }
   }
-  if (!calls.empty()) text += write(calls, place, key);
-  messages_.push_back({"assistant", std::move(text)});
+  messages_.push_back(make_turn(std::move(text), calls, place, key));
+}
+
+Message Dialogue::make_turn(std::string text, std::span<const EarlierCall> calls,
+                            const Fields& place, std::string_view key) const {
+  Message message{"assistant", std::move(text)};
+  if (calls.empty()) return message;
+  message.calls_at = message.content.size();
+  message.content += write(calls, place, key);
+  for (const EarlierCall& one : calls) message.calls.emplace_back(id_of(one), one.call);
+  return message;
 }
 
 void Dialogue::add_result(const std::string& output, const Fields& place, std::string_view key) {
@@ -133,7 +147,7 @@ void Dialogue::add_result(const std::string& output, const Fields& place, std::s
     return;
   }
   for (PendingCall& call : calls_) {
-    messages_.push_back({"tool", std::move(*call.output), call.call.name});
+    messages_.push_back({"tool", std::move(*call.output), call.call.name, call.id});
   }
   calls_.clear();
 }
@@ -189,9 +203,10 @@ std::string Dialogue::add_cached(const Fields& message) {
                         "status", "content"},
                        ignored_);
       calls.push_back(earlier_call(entries[i], ignored_));
-      results.push_back({"tool", entries[i].text("output"), calls.back().call.name});
+      results.push_back(
+          {"tool", entries[i].text("output"), calls.back().call.name, id_of(calls.back())});
     }
-    messages_.push_back({"assistant", text + write(calls, message, "cached_tool_calls")});
+    messages_.push_back(make_turn(text, calls, message, "cached_tool_calls"));
     messages_.insert(messages_.end(), results.begin(), results.end());
   }
   return texts;

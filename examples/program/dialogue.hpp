@@ -87,6 +87,9 @@ class Dialogue {
   // Returns the texts that stood before the calls.
   std::string add_cached(const Fields& message);
 
+  [[nodiscard]] Message make_turn(std::string text, std::span<const EarlierCall> calls,
+                                  const Fields& place, std::string_view key) const;
+
   // The text of a turn's calls, which are the member `key`.
   [[nodiscard]] std::string write(std::span<const EarlierCall> calls, const Fields& place,
                                   std::string_view key) const;

@@ -79,6 +79,9 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
                       const TemplateVariables& variables) {
     const bool as_text = !by_template && !tools.empty();
     auto turns         = as_text ? turns_with_tools(tools, format, shots, messages) : messages;
+    if (as_text) {
+      for (Message& turn : turns) turn.calls.clear();
+    }
     if (!chat->has_system()) turns = without_system(std::move(turns));
     const auto shown = by_template ? tools : tooldecode::ToolSet();
     const auto parts = chat->render(turns, shown, variables);

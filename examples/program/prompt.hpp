@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <map>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
@@ -23,6 +25,10 @@ struct Message {
   std::string role;     ///< "user", "assistant" or "tool"; the first may be "system"
   std::string content;  ///< an assistant's calls are text; a tool's content is its output
   std::string name{};   ///< of the tool, if the role is "tool"
+  std::string id{};     ///< of the call, if the role is "tool"; empty: unknown
+  /// An assistant's calls and their ids, for templates that do not take calls as text.
+  std::vector<std::pair<std::string, tooldecode::ToolCall>> calls{};
+  std::size_t calls_at = 0;  ///< where calls begin in the content, if there are some
 };
 
 /// The control tokens of the embedded model's prompts.
