@@ -7,6 +7,7 @@ The last test needs the package openai and is skipped, loudly, without it; the o
 import argparse
 import concurrent.futures
 import contextlib
+import html
 import http.client
 import json
 import math
@@ -649,6 +650,41 @@ def test_names_of_parameters_and_models(server):
         link.symlink_to(pathlib.Path(__file__).resolve().parent.parent / "examples/data/tiny")
         with Server("--model", str(link)) as named:
             assert named.ask("GET", "/health")[1]["model"] == "my-model"
+
+
+def test_page(server):
+    """The page at the root says what there is and has a command that works; it needs no key and no other site."""
+    with server.open("GET", "/") as response:
+        page = response.read().decode()
+        assert response.status == 200 and response.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+    assert "<script" not in page and not re.search(r'(src|href)="(?!/)', page) and "{" + "url}" not in page, page
+    for path in ("/v1/chat/completions", "/v1/responses", "/v1/completions", "/cache-tool-output/ID", "docs/server.md", "python",
+                 f"http://127.0.0.1:{server.port}/v1"):
+        assert path in page, path
+    for path in re.findall(r'href="([^"]*)"', page):
+        assert server.ask("GET", path)[0] == 200, path
+    def command(text):
+        return html.unescape(re.search(r"<pre><code>(.*?)</code></pre>", text, re.S)[1])
+    if shutil.which("curl"):
+        done = subprocess.run(["sh", "-c", command(page)], capture_output=True, text=True, check=True, timeout=60)
+        assert json.loads(done.stdout)["object"] == "chat.completion", done.stdout
+    with server.open("HEAD", "/") as response:
+        assert response.status == 200 and response.read() == b""
+    server.refused(405, "method_not_allowed", None, {}, path="/")
+    for host, shown in (("localhost:1", "localhost:1"), ("a'b", f"127.0.0.1:{server.port}"), ("[::1]:2", "[::1]:2")):
+        text = server.ask("GET", "/", headers={"Host": host})[1]
+        assert f"curl http://{shown}/v1" in text, text
+    with tempfile.TemporaryDirectory() as folder:
+        link = pathlib.Path(folder) / "it's <b>"
+        link.symlink_to(pathlib.Path(__file__).resolve().parent.parent / "examples/data/tiny")
+        with Server("--model", str(link), "--api-key", "secret") as named:
+            status, text = named.ask("GET", "/")
+            assert status == 200 and "secret" not in text and "YOUR_KEY" in text and "<b>" not in text, text
+            if shutil.which("curl"):
+                done = subprocess.run(["sh", "-c", command(text).replace("YOUR_KEY", "secret")], capture_output=True,
+                                      text=True, check=True, timeout=60)
+                assert json.loads(done.stdout)["model"] == "it's <b>", done.stdout
 
 
 def test_large_integers():

@@ -25,6 +25,7 @@
 #include <program/openai.hpp>
 #include <program/responses.hpp>
 #include <program/seconds.hpp>
+#include <program/server_page.hpp>
 #include <unistd.h>
 
 namespace program {
@@ -32,10 +33,12 @@ namespace {
 
 struct Route {
   const char* method;
-  const char* path;  // a path that ends in / is followed by an id
+  const char* path;  // one that ends in / is followed by an id, except that of the page
 };
 constexpr std::string_view model_path = "/v1/models/";
-constexpr Route routes[]              = {{"GET", "/health"},
+constexpr std::string_view page_path  = "/";
+constexpr Route routes[]              = {{"GET", "/"},
+                                         {"GET", "/health"},
                                          {"GET", "/metrics"},
                                          {"GET", "/v1/models"},
                                          {"GET", "/v1/models/"},
@@ -47,7 +50,7 @@ constexpr Route routes[]              = {{"GET", "/health"},
 const Route* find_route(std::string_view path) {
   for (const Route& route : routes) {
     const std::string_view known = route.path;
-    const bool takes_id          = known.ends_with('/');
+    const bool takes_id          = known.ends_with('/') && known != page_path;
     if (!takes_id && path != known) continue;
     if (takes_id && !path.starts_with(known)) continue;
     const std::string_view id = path.substr(known.size());
@@ -159,6 +162,11 @@ std::string_view host_of(std::string_view text) {
   return text.substr(0, text.find(':', bracket == text.npos ? 0 : bracket));
 }
 
+// A host that --host names, in a URL.
+std::string in_url(const std::string& host) {
+  return host.find(':') == host.npos ? host : '[' + host + ']';
+}
+
 std::string id_of(const httplib::Request& request) {
   return request.matches.size() > 1 ? request.matches[1].str() : std::string();
 }
@@ -218,6 +226,11 @@ HttpServer::HttpServer(ChatService& service, const HttpOptions& options,
 }
 
 void HttpServer::add_routes() {
+  http_.Get("/", [this](const httplib::Request&, httplib::Response& response) {
+    response.set_header("Content-Security-Policy",
+                        "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+    response.set_content(page(), "text/html; charset=utf-8");
+  });
   get("/health", [this](const std::string&) { return Json{{"status", "ok"}, {"model", model_}}; });
   get("/v1/models", [this](const std::string&) {
     return Json{{"object", "list"}, {"data", Json::array({model_json()})}};
@@ -259,6 +272,7 @@ void HttpServer::run() {
                             options_.host + ':' + std::to_string(options_.port),
                             "cannot be listened at");
   }
+  port_ = *port;
   {
     std::atomic<bool> ended = false;
     const std::jthread listener([&] {
@@ -266,9 +280,7 @@ void HttpServer::run() {
       ended = true;
       kill(getpid(), SIGTERM);  // if serving ended by itself, this ends the wait below
     });
-    const bool is_ipv6 = options_.host.find(':') != std::string::npos;
-    std::cout << "listening on http://" << (is_ipv6 ? '[' + options_.host + ']' : options_.host)
-              << ':' << *port << std::endl;
+    std::cout << "listening on http://" << in_url(options_.host) << ':' << port_ << std::endl;
     int signal = 0;
     sigwait(&signals, &signal);
     http_.drain();
@@ -341,7 +353,9 @@ void HttpServer::check(std::string_view path, const RequestReader& request) cons
                    "a server of this machine alone is not known by this name: give it an "
                    "--api-key, or the name by --cors http://NAME");
   }
-  if (!options_.api_key.empty() && std::string_view(route->path) != "/health" &&
+  const std::string_view known = route->path;
+  const bool is_open           = known == "/health" || known == page_path;
+  if (!options_.api_key.empty() && !is_open &&
       !is_same_key(key_of(request.value("Authorization")), options_.api_key)) {
     throw ApiError(401, "invalid_api_key", "", "the API key is missing or wrong");
   }
@@ -407,6 +421,16 @@ Json HttpServer::model_json() const {
           {"created", started_},
           {"owned_by", "tooldecode"},
           {"max_model_len", service_->assistant().model_ref().context_length()}};
+}
+
+std::string HttpServer::page() const {
+  std::string host(ConnectionServer::connection().request().value("Host"));
+  if (!is_plain_host(host)) host = in_url(options_.host) + ':' + std::to_string(port_);
+  return write_server_page({.model     = model_,
+                            .format    = service_->format().name,
+                            .context   = service_->assistant().model_ref().context_length(),
+                            .needs_key = !options_.api_key.empty(),
+                            .url       = "http://" + host});
 }
 
 void HttpServer::require_model(const std::string& name) const {

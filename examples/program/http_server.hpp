@@ -37,7 +37,7 @@ struct HttpOptions {
 /// The signals that stop the server; block them before any thread is made.
 sigset_t stop_signals();
 
-/// Serves OpenAI's API, the tool cache and the metrics of a service.
+/// Serves OpenAI's API, the tool cache, the metrics of a service and a page about it.
 ///
 /// \par Threads  one; it makes its own
 /// \par Errors   Error{invalid_option} if the server cannot listen at the address
@@ -66,6 +66,7 @@ class HttpServer {
   [[nodiscard]] std::string refuse(int status, const char* problem);
   [[noreturn]] void throw_too_large() const;
   [[nodiscard]] Json model_json() const;
+  [[nodiscard]] std::string page() const;
   void require_model(const std::string& name) const;
   void require_listener() const;
   template <class Answer>
@@ -77,6 +78,7 @@ class HttpServer {
   HttpOptions options_;
   CrossOrigin origins_;
   std::string model_;
+  int port_             = 0;  // that it listens at
   std::int64_t started_ = std::time(nullptr);
   HttpMetrics metrics_;
   std::atomic<bool> stopping_ = false;
