@@ -100,7 +100,7 @@ def test_names(server):
                           ("web_search_options", ""), ("best_of", "n,"), ("min_tokens", ""), ("echo", ""),
                           ("guided_whitespace_pattern", "--whitespace"), ("enable_thinking", "chat_template_kwargs"),
                           ("continue_final_message", ""), ("use_beam_search", ""), ("prompt_logprobs", "")):
-        error = server.refused(400, "unsupported_parameter", name, request(WEATHER, **{name: 1}))
+        error = server.refused(400, "unsupported_parameter", name, request(WEATHER, **{name: 2}))
         assert name in error["message"] and instead in error["message"], error
     for name, meant in (("max_token", "max_tokens"), ("temprature", "temperature"), ("toolChoice", "tool_choice"),
                         ("stop_sequences", None), ("top-p", "top_p"), ("metdata", "metadata"), ("x" * 5000, None),
@@ -108,6 +108,23 @@ def test_names(server):
         error = server.refused(400, "unknown_parameter", name or None, request(WEATHER, **{name: 1}))
         assert ("nearest" in error["message"]) == (meant is not None), error
         assert meant is None or error["message"].endswith(f" {meant}"), error
+    # The value that says what the server does anyway is no reason to refuse.
+    for name, usual in (("skip_special_tokens", True), ("add_generation_prompt", True), ("include_reasoning", True),
+                        ("spaces_between_special_tokens", True), ("add_special_tokens", False), ("echo", False),
+                        ("continue_final_message", False), ("use_beam_search", False), ("min_tokens", 0), ("best_of", 1),
+                        ("length_penalty", 1.0), ("bad_words", []), ("return_token_ids", False)):
+        assert asked(server, request(GOODBYE, None, max_tokens=1, **{name: usual}))[0] == 200, name
+        server.refused(400, "unsupported_parameter", name, request(GOODBYE, None, **{name: "other"}))
+    status, answer = server.ask("POST", "/v1/responses", {"model": "tiny", "input": GOODBYE, "max_output_tokens": 1,
+                                                          "top_logprobs": 0})
+    assert status == 200, answer
+    for extra in ({"continuous_usage_stats": False}, {"continuous_usage_stats": None}):
+        list(server.events(request(GOODBYE, None, max_tokens=1, stream_options={"include_usage": True, **extra})))
+    server.refused(400, "unsupported_value", "stream_options.continuous_usage_stats",
+                   request(GOODBYE, None, stream=True, stream_options={"continuous_usage_stats": True}))
+    for kind in ("any", "auto", "tool"):  # forms of Anthropic
+        error = server.refused(400, "invalid_value", "tool_choice.type", request(WEATHER, tool_choice={"type": kind}))
+        assert "allowed_tools" in error["message"] and "required" in error["message"], error
     error = server.refused(400, "unsupported_parameter", "messages[0].contents",
                            request([{"role": "user", "content": "Hi", "contents": "Hi"}]))
     assert error["message"].endswith(" content"), error

@@ -230,7 +230,8 @@ void read_stream(const Fields& request, ChatRequest& chat) {
   const Fields options = request.object("stream_options");
   options.allow_only("include_obfuscation", false);
   if (chat.api == Api::responses) return options.allow({"include_obfuscation"});
-  options.allow({"include_usage", "include_obfuscation"});
+  options.allow_only("continuous_usage_stats", false);
+  options.allow({"include_usage", "include_obfuscation", "continuous_usage_stats"});
   chat.include_usage = options.flag("include_usage");
 }
 

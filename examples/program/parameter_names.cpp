@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include <tooldecode/text/value_reader.hpp>
+
 #include <program/parameter_names.hpp>
 
 namespace program {
@@ -69,24 +71,25 @@ constexpr UnsupportedParameter chat_unsupported[] = {
     {"audio", "answers are text"},
     {"web_search_options", "the server has no such tool"},
     {"moderation", "the server has no moderation"},
-    {"best_of", "give n, and choose among the answers by their logprobs"},
-    {"use_beam_search"},
-    {"length_penalty"},
-    {"min_tokens"},
-    {"echo"},
+    {"best_of", "give n, and choose among the answers by their logprobs", "1"},
+    {"use_beam_search", "", "false"},
+    {"length_penalty", "", "1"},
+    {"min_tokens", "", "0"},
+    {"echo", "", "false"},
     {"suffix"},
-    {"typical_p"},
-    {"bad_words", "give logit_bias"},
+    {"typical_p", "", "1"},
+    {"bad_words", "give logit_bias", "[]"},
     {"allowed_token_ids", "give logit_bias"},
     {"prompt_logprobs"},
-    {"return_tokens_as_token_ids"},
-    {"return_token_ids"},
-    {"skip_special_tokens"},
-    {"spaces_between_special_tokens"},
+    {"return_tokens_as_token_ids", "", "false"},
+    {"return_token_ids", "", "false"},
+    {"skip_special_tokens", "", "true"},
+    {"spaces_between_special_tokens", "", "true"},
     {"truncate_prompt_tokens"},
-    {"add_generation_prompt"},
-    {"continue_final_message"},
-    {"add_special_tokens"},
+    {"add_generation_prompt", "", "true"},
+    {"continue_final_message", "", "false"},
+    {"add_special_tokens", "", "false"},
+    {"include_reasoning", "", "true"},
     {"documents", "tell them in a message"},
     {"chat_template"},
     {"thinking", "give reasoning_effort, or chat_template_kwargs"},
@@ -135,7 +138,7 @@ constexpr UnsupportedParameter response_unsupported[] = {
     {"max_tokens", "give max_output_tokens"},
     {"max_completion_tokens", "give max_output_tokens"},
     {"logprobs", ask_chat},
-    {"top_logprobs", ask_chat},
+    {"top_logprobs", ask_chat, "0"},
     {"guided_whitespace_pattern", "start the server with --whitespace"},
     {"n", ask_chat},
     {"response_id", ask_chat},
@@ -159,8 +162,14 @@ constexpr UnsupportedParameter completion_unsupported[] = {
     {"chat_template_kwargs", ask_chat},
     {"top_logprobs", "give logprobs, a number"},
     {"max_completion_tokens", "give max_tokens"},
-    {"min_tokens"},
-    {"use_beam_search"},
+    {"min_tokens", "", "0"},
+    {"use_beam_search", "", "false"},
+    {"length_penalty", "", "1"},
+    {"skip_special_tokens", "", "true"},
+    {"spaces_between_special_tokens", "", "true"},
+    {"add_special_tokens", "", "true"},
+    {"return_tokens_as_token_ids", "", "false"},
+    {"return_token_ids", "", "false"},
     {"prompt_logprobs"},
     {"truncate_prompt_tokens"},
     {"guided_whitespace_pattern", "start the server with --whitespace"},
@@ -197,8 +206,11 @@ std::vector<std::string> read_names(const Json& body, const Fields& request,
       ignored.push_back(name);
       continue;
     }
-    for (const auto& [known, instead] : names.unsupported) {
-      if (name != known) continue;
+    const auto unsupported =
+        std::ranges::find(names.unsupported, name, &UnsupportedParameter::name);
+    if (unsupported != names.unsupported.end()) {
+      const auto& [_, instead, usual] = *unsupported;
+      if (!usual.empty() && value == tooldecode::text::parse_json(usual)) continue;
       const std::string why = instead.empty() ? "" : ": " + std::string(instead);
       request.fail(name, "is not supported" + why, "unsupported_parameter");
     }

@@ -16,6 +16,7 @@ namespace program {
 struct UnsupportedParameter {
   std::string_view name;
   std::string_view instead = "";
+  std::string_view usual   = "";  ///< JSON of the value that changes nothing here; empty: none
 };
 
 /// The parameters of one API beside those that every API has.

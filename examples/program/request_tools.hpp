@@ -115,8 +115,13 @@ inline void read_choice(const Fields& request, RequestTools& tools) {
     if (!has_tools) request.fail("tool_choice", "needs tools");
     options.choice = *choice == "required" ? ToolChoice::required : ToolChoice::automatic;
     if (!choice->is_object()) return;
-    const Fields named = request.object("tool_choice");
-    if (named.text("type") == "allowed_tools") return read_allowed(named, tools);
+    const Fields named      = request.object("tool_choice");
+    const std::string& type = named.text("type");
+    if (type == "allowed_tools") return read_allowed(named, tools);
+    if (type != "function" && type != "custom") {
+      named.fail("type",
+                 "must be function, custom or allowed_tools; required, auto and none are texts");
+    }
     options.choice = ToolChoice::named;
     options.name   = tools.all[find_tool(named, tools.all)].name;
   } else if (*choice != "auto") {
