@@ -55,3 +55,16 @@ TEST_CASE("merge_objects merges alternatives that differ in one member or in whi
   few.count.max  = 1;
   CHECK(merged(forms, {few, of({{"a", text, true}})}) == 2);
 }
+
+TEST_CASE("merge_objects adds no form for alternatives that it keeps") {
+  FormAlgebra forms;
+  const FormId null = forms.add(Form{.null = true}), text = forms.add(Form{.texts = {{}}});
+  Form form;
+  for (const FormId value : {null, text}) {
+    form.objects.push_back({.members = {{"a", value, true}, {"b", value, true}}});
+  }
+  const FormId before = forms.add(Form{});
+  merge_objects(form, forms);
+  CHECK(form.objects.size() == 2);
+  CHECK(forms.add(Form{}).index() == before.index() + 1);
+}

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,13 @@
 namespace tooldecode::schema {
 
 namespace detail {
+
+// What an object says of a key.
+struct KeyUse {
+  FormId value;
+  bool required;
+  bool operator==(const KeyUse&) const = default;
+};
 
 // One alternative equal to the union of some; nullopt if it needs more than a condition on few
 // keys, or the values of one member.
@@ -33,14 +42,44 @@ template <class Forms>
       return std::nullopt;
     }
   }
-  ObjectForm all = first;
-  for (const ObjectForm* one : some) all.named = united(all.named, one->named);
-  MemberIndex of_all(all);
-  for (const ObjectForm* one : some) {
-    for (const ObjectForm::Member& member : one->members) {
-      if (!of_all.find(member.name)) of_all.add(all, {member.name});
+  std::vector<MemberIndex> of_some;
+  for (const ObjectForm* one : some) of_some.emplace_back(*one);
+  std::vector<const std::string*> keys;
+  std::vector<KeyUse> uses;          // [keys, alternatives]
+  std::vector<std::size_t> varying;  // indices of keys
+  bool same_values = true;
+  for (std::size_t from = 0; from < some.size(); ++from) {
+    for (const ObjectForm::Member& member : some[from]->members) {
+      const auto names_it = [&](const MemberIndex& one) {
+        return one.member(member.name) != nullptr;
+      };
+      if (std::any_of(of_some.begin(), of_some.begin() + static_cast<std::ptrdiff_t>(from),
+                      names_it)) {
+        continue;
+      }
+      const std::size_t row = uses.size();
+      FormId value          = nothing_form;
+      bool varies           = false;
+      for (std::size_t i = 0; i < some.size(); ++i) {
+        const ObjectForm::Member* own = of_some[i].member(member.name);
+        uses.push_back(own != nullptr ? KeyUse{own->value, own->required}
+                                      : KeyUse{forms.value_of_other(*some[i], member.name), false});
+        const KeyUse& use = uses.back();
+        varies |= use != uses[row];
+        if (use.value == nothing_form) continue;
+        same_values &= value == nothing_form || value == use.value;
+        value = use.value;
+      }
+      if (varies) varying.push_back(keys.size());
+      if (varying.size() > (same_values ? ObjectForm::Together::max_keys : 1)) return std::nullopt;
+      keys.push_back(&member.name);
     }
   }
+  ObjectForm all = first;
+  for (const ObjectForm* one : some) all.named = united(all.named, one->named);
+  all.members.clear();
+  for (const std::string* key : keys) all.members.push_back({*key});
+  const MemberIndex of_all(all);
   // The order of members must agree with that of each alternative.
   for (const ObjectForm* one : some) {
     std::uint32_t next = 0;
@@ -51,42 +90,25 @@ template <class Forms>
       next = place + 1;
     }
   }
-  std::vector<MemberIndex> of_some;
-  for (const ObjectForm* one : some) of_some.emplace_back(*one);
-  std::vector<std::vector<ObjectForm::Member>> varying;  // [keys, alternatives]
-  bool same_values = true;
-  for (ObjectForm::Member& member : all.members) {
-    std::vector<ObjectForm::Member> ways;
-    FormId value = nothing_form;
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      const ObjectForm::Member* own = of_some[i].member(member.name);
-      ways.push_back(own != nullptr ? *own
-                                    : ObjectForm::Member{member.name, forms.value_of_other(
-                                                                          *some[i], member.name)});
-      const FormId one = ways.back().value;
-      if (one == nothing_form) continue;
-      same_values &= value == nothing_form || value == one;
-      value = forms.either(value, one);
-    }
-    member.value    = value;
-    member.required = std::all_of(ways.begin(), ways.end(),
-                                  [](const ObjectForm::Member& way) { return way.required; });
-    if (std::all_of(ways.begin(), ways.end(), [&](const auto& way) { return way == ways[0]; })) {
-      continue;
-    }
-    varying.push_back(std::move(ways));
-    if (varying.size() > (same_values ? ObjectForm::Together::max_keys : 1)) return std::nullopt;
+  const auto uses_of = [&](std::size_t key) {
+    return std::span(uses).subspan(key * some.size(), some.size());
+  };
+  for (std::size_t key = 0; key < keys.size(); ++key) {
+    ObjectForm::Member& member = all.members[key];
+    member.value               = nothing_form;
+    for (const KeyUse& use : uses_of(key)) member.value = forms.either(member.value, use.value);
+    member.required = std::ranges::all_of(uses_of(key), &KeyUse::required);
   }
   if (varying.size() < 2) return all;
-  std::sort(varying.begin(), varying.end(),
-            [](const auto& a, const auto& b) { return a[0].name < b[0].name; });
+  std::ranges::sort(varying, {}, [&](std::size_t key) -> const std::string& { return *keys[key]; });
   ObjectForm::Together together;
-  for (const auto& ways : varying) together.keys.push_back(ways[0].name);
+  for (const std::size_t key : varying) together.keys.push_back(*keys[key]);
   for (std::size_t i = 0; i < some.size(); ++i) {
     ObjectForm::Together one{together.keys, together.sets()};
     for (std::size_t k = 0; k < varying.size(); ++k) {
-      if (varying[k][i].value == nothing_form) one.forbid(k);
-      if (varying[k][i].required) one.require(k);
+      const KeyUse& use = uses_of(varying[k])[i];
+      if (use.value == nothing_form) one.forbid(k);
+      if (use.required) one.require(k);
     }
     together.allowed |= one.allowed;
   }
