@@ -33,6 +33,12 @@ std::string place_of(std::string_view text) {
 
 }  // namespace
 
+TEST_CASE("Pattern shares the node of a set that occurs many times") {
+  std::string pattern;
+  for (int i = 0; i < 100; ++i) pattern += "[0-9]";
+  CHECK(Pattern(pattern).nodes().size() == 2);
+}
+
 TEST_CASE("Pattern parses sequences, repeats, choices, lookaheads and anchors into a tree") {
   const Pattern pattern("^(?:ab|[c-e]{2,})*?(?!x\\b)$");
   const Pattern::Node& all = pattern[pattern.root()];

@@ -101,7 +101,7 @@ class Pattern {
   std::vector<Reference> references_;
   std::vector<Node> nodes_;
   std::vector<CodePointSet> sets_;
-  std::map<std::vector<CodePointSet::Range>, Index> set_index_;
+  std::map<std::vector<CodePointSet::Range>, Index> set_nodes_;
   std::size_t ranges_ = 0;  // of all sets
   Index root_         = 0;
 };

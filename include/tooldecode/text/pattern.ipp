@@ -48,16 +48,17 @@ TOOLDECODE_INLINE Pattern::Index Pattern::add(Node node) {
 }
 
 TOOLDECODE_INLINE Pattern::Index Pattern::characters(CodePointSet set) {
-  const auto [known, fresh] = set_index_.emplace(set.ranges(), static_cast<Index>(sets_.size()));
+  const auto [known, fresh] = set_nodes_.try_emplace(set.ranges());
   if (fresh) {
     if ((ranges_ += set.ranges().size()) > max_ranges) {
       throw Error(Errc::limit_exceeded, text_.place(text_.at()),
                   "a pattern with classes of too many ranges");
     }
     BuildBudget::spend(set.ranges().size(), 2 * set.ranges().size() * sizeof(CodePointSet::Range));
+    known->second = add({.kind = Kind::set, .set = static_cast<Index>(sets_.size())});
     sets_.push_back(std::move(set));
   }
-  return add({.kind = Kind::set, .set = known->second});
+  return known->second;
 }
 
 TOOLDECODE_INLINE Pattern::Index Pattern::alternatives() {
