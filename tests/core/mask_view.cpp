@@ -1,6 +1,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <random>
 #include <set>
 #include <span>
@@ -95,7 +96,7 @@ TEST_CASE("ConstMaskView::contains returns false for negative tokens and tokens 
 
 TEST_CASE("MaskView under random operations equals a std::set of tokens", "[property]") {
   std::mt19937 random(4711);
-  for (std::size_t size : {std::size_t{1}, std::size_t{32}, std::size_t{100}}) {
+  for (const std::size_t size : std::initializer_list<std::size_t>{1, 32, 100, 512, 1100}) {
     INFO("vocabulary of " << size);
     std::vector<std::int32_t> memory(mask_word_count(size)), other_memory(mask_word_count(size));
     const MaskView mask(memory), other(other_memory);

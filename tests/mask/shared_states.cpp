@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -100,6 +101,26 @@ TEST_CASE("SharedStates::mask is made on the first request and then kept") {
   CHECK(f.add("a") == a);  // of another grammar
   CHECK(&f.states.mask(f.add("a"), with(4)) == &first);
   CHECK(made == 2);
+}
+
+TEST_CASE("SharedStates::find_past returns what was kept for the same slice and positions") {
+  Fixture f;
+  const LexemeSlice &slice = *f.slice('a', 1, 0), &other = *f.slice('b', 1, 0);
+  const auto a = f.add("a"), b = f.add("b");
+  const auto positions = [&](Automaton::State state) {
+    return f.states.automaton().positions(state);
+  };
+  REQUIRE(!std::ranges::equal(positions(a), positions(b)));
+  CHECK(f.states.find_past(slice, positions(a)) == nullptr);
+  const std::size_t before = f.states.bytes();
+  const PastTokens& kept   = f.states.keep_past(slice, positions(a), {{7, 2}, {9, 0}});
+  CHECK(f.states.bytes() > before);
+  CHECK(f.states.find_past(slice, positions(a)) == &kept);
+  CHECK((kept.size() == 2 && kept[0].token == 7 && kept[0].units == 2 && kept[1].token == 9));
+  CHECK(f.states.find_past(other, positions(a)) == nullptr);
+  CHECK(f.states.find_past(slice, positions(b)) == nullptr);
+  CHECK(f.states.keep_past(slice, positions(b), {}).empty());
+  CHECK(f.states.find_past(slice, positions(b)) != nullptr);
 }
 
 TEST_CASE("SharedStates gives threads that ask at once the same masks and slices") {

@@ -65,11 +65,19 @@ class ConstMaskView : public std::span<const std::uint32_t> {
   /// Calls `visit(token)` for each token that is allowed, ascending. O(V / 32 + tokens).
   template <class Visit>
   void for_each(Visit visit) const {
-    for (std::size_t w = 0; w < size(); ++w) {
+    const auto visit_word = [&](std::size_t w) {
       for (std::uint32_t bits = (*this)[w]; bits != 0; bits &= bits - 1) {
         visit(static_cast<TokenId>(w * 32 + static_cast<std::size_t>(std::countr_zero(bits))));
       }
+    };
+    constexpr std::size_t block = 16;  // words that are passed over at once if they allow nothing
+    std::size_t w               = 0;
+    for (; w + block <= size(); w += block) {
+      std::uint32_t some = 0;
+      for (std::size_t i = 0; i < block; ++i) some |= (*this)[w + i];
+      for (std::size_t i = 0; some != 0 && i < block; ++i) visit_word(w + i);
     }
+    for (; w < size(); ++w) visit_word(w);
   }
 };
 

@@ -137,7 +137,8 @@ class MaskBuilder {
   [[nodiscard]] bool reads(Span place, TokenId token);
   [[nodiscard]] bool reads(const grammar::StackFrame& frame, TokenId token);
 
-  void collect_slice(const std::vector<grammar::StackFrame>& group, const LexemeSlice& slice);
+  void collect_slice(const std::vector<grammar::StackFrame>& group, const LexemeSlice& slice,
+                     bool is_key);
   // The same where the bounds leave too few units for the slice's longest tokens; false, with nothing
   // done, if it must be found out for many whether an end is within reach after them.
   bool collect_bound(const std::vector<grammar::StackFrame>& group, const LexemeSlice& slice);
@@ -145,18 +146,34 @@ class MaskBuilder {
   // units.
   [[nodiscard]] bool is_within_reach(const grammar::StackFrame& frame, TokenId token,
                                      std::uint32_t units) const;
-  void collect_past(const std::vector<grammar::StackFrame>& group, const LexemeSlice& slice);
+  // Adds the tokens past the end of a slice's lexeme that the positions after it accept, where
+  // `fits(token)`. Each token of a key asks for the same ones: they are kept.
+  template <class Fits>
+  void collect_past(const LexemeSlice& slice, const std::vector<grammar::StackFrame>& group,
+                    bool is_key, const Fits& fits) {
+    if (slice.past().size() == 1) return;
+    const Span after      = walk_.after(group);
+    const PastTokens* all = is_key ? states_.find_past(slice, walk_.positions(after)) : nullptr;
+    PastTokens walked;
+    if (all == nullptr) {
+      walk_past(slice, after, 0, [&](const CountedToken& token) { walked.push_back(token); });
+      all = is_key && !is_ambiguous()
+                ? &states_.keep_past(slice, walk_.positions(after), std::move(walked))
+                : &walked;
+    }
+    walk_.drop(after);
+    for (const CountedToken& token : *all) {
+      if (fits(token)) parts_.add(token.token);
+    }
+  }
   // Whether the bounds allow a token that goes to the lexeme's end or past it.
   [[nodiscard]] bool fits(const grammar::StackFrame& frame, const CountedToken& token) const;
   // \param ends  what has `past()` and `past_end()`: a LexemeSlice or WhitespaceRuns
-  template <class Ends, class Fits>
-  void walk_past(const Ends& ends, const Fits& fits, Span place, NodeIndex node) {
+  template <class Ends, class Visit>
+  void walk_past(const Ends& ends, Span place, NodeIndex node, const Visit& visit) {
     step_through(ends.past(), place, node, [&](NodeIndex child, Span next) {
-      for (const std::uint32_t index : ends.past().values(child)) {
-        const auto& token = ends.past_end()[index];
-        if (fits(token)) parts_.add(token.token);
-      }
-      walk_past(ends, fits, next, child);
+      for (const std::uint32_t index : ends.past().values(child)) visit(ends.past_end()[index]);
+      walk_past(ends, next, child, visit);
     });
   }
 

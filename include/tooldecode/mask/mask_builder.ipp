@@ -115,7 +115,7 @@ TOOLDECODE_INLINE void MaskBuilder::collect_lexemes(std::vector<grammar::StackFr
         slice != nullptr &&
         !(slice->may_end_inside(is_bound ? 0 : units_left(frame)) && goes_on(group));
     if (is_ready && !is_bound) {
-      collect_slice(group, *slice);
+      collect_slice(group, *slice, false);
     } else if (is_ready && node == 0 && collect_bound(group, *slice)) {
       continue;
     } else if (node != 0 || !collect_whitespace(group)) {
@@ -202,11 +202,12 @@ TOOLDECODE_INLINE bool MaskBuilder::collect_whitespace(
   add_base(runs.mask(), runs.size(), std::move(removed));
   for (const BehindWhitespace& behind : found) {
     BuildBudget::spend(visits_between_charges);
-    const auto fits  = [&](const CountedToken& token) { return token.units <= behind.most; };
     const Span place = walk_.begin(behind.positions);
     behind_lexeme([&] {
       for (const NodeIndex node : runs.behind_one()) walk(place, node);
-      walk_past(runs, fits, place, 0);
+      walk_past(runs, place, 0, [&](const CountedToken& token) {
+        if (token.units <= behind.most) parts_.add(token.token);
+      });
     });
     walk_.drop(place);
   }
@@ -353,7 +354,7 @@ TOOLDECODE_INLINE bool MaskBuilder::reads(Span place, TokenId token) {
 }
 
 TOOLDECODE_INLINE void MaskBuilder::collect_slice(const std::vector<grammar::StackFrame>& group,
-                                                  const LexemeSlice& slice) {
+                                                  const LexemeSlice& slice, bool is_key) {
   const std::uint32_t least = lexeme_of(group[0]).units.min;
   const std::uint32_t count = group[0].units();
   const std::uint32_t min   = least > count ? least - count : 0;
@@ -366,7 +367,8 @@ TOOLDECODE_INLINE void MaskBuilder::collect_slice(const std::vector<grammar::Sta
       if (fits(group[0], token)) parts_.add(token.token);
     }
   }
-  collect_past(group, slice);
+  collect_past(slice, group, is_key,
+               [&](const CountedToken& token) { return fits(group[0], token); });
 }
 
 TOOLDECODE_INLINE bool MaskBuilder::collect_bound(const std::vector<grammar::StackFrame>& group,
@@ -382,7 +384,7 @@ TOOLDECODE_INLINE bool MaskBuilder::collect_bound(const std::vector<grammar::Sta
   for (const CountedToken& token : slice.closing()) {
     if (fits(frame, token)) parts_.add(token.token);
   }
-  collect_past(group, slice);
+  collect_past(slice, group, false, [&](const CountedToken& token) { return fits(frame, token); });
   return true;
 }
 
@@ -390,15 +392,6 @@ TOOLDECODE_INLINE bool MaskBuilder::fits(const grammar::StackFrame& frame,
                                          const CountedToken& token) const {
   const std::uint32_t least = lexeme_of(frame).units.min, count = frame.units();
   return token.units + count >= least && token.units <= units_left(frame) && !is_apart(token.token);
-}
-
-TOOLDECODE_INLINE void MaskBuilder::collect_past(const std::vector<grammar::StackFrame>& group,
-                                                 const LexemeSlice& slice) {
-  if (slice.past().size() == 1) return;
-  const Span after = walk_.after(group);
-  walk_past(
-      slice, [&](const CountedToken& token) { return fits(group[0], token); }, after, 0);
-  walk_.drop(after);
 }
 
 TOOLDECODE_INLINE void MaskBuilder::collect_keys(const std::vector<grammar::StackFrame>& frames,
@@ -448,7 +441,7 @@ TOOLDECODE_INLINE void MaskBuilder::collect_keys(const std::vector<grammar::Stac
     const LexemeSlice* slice =
         is_sliced(*dfa, key.dfa_state()) ? states_.slice(dfa, key.dfa_state(), node) : nullptr;
     if (slice != nullptr && !slice->may_end_inside(text::Occurrences::unbounded)) {
-      collect_slice(group, *slice);
+      collect_slice(group, *slice, true);
     } else {
       walk_apart([&] { walk_lexeme(group, node); });
     }
@@ -470,15 +463,10 @@ TOOLDECODE_INLINE void MaskBuilder::collect_tracked(const grammar::StackFrame& f
     add_base(slice->inside(), slice->count(), {});
     // Keys that were written are apart. Behind the others the text of this one matters only to a
     // token that goes on into the next key, which it then may forbid.
-    const Span after = walk_.after({key});
-    walk_past(
-        *slice,
-        [&](const CountedToken& token) {
-          if (is_apart(token.token)) return false;
-          return !goes_into_next_key(frame, *dfa, state, token.token) || reads(frame, token.token);
-        },
-        after, 0);
-    walk_.drop(after);
+    collect_past(*slice, {key}, true, [&](const CountedToken& token) {
+      if (is_apart(token.token)) return false;
+      return !goes_into_next_key(frame, *dfa, state, token.token) || reads(frame, token.token);
+    });
   }
   walk_.drop(place);
 }

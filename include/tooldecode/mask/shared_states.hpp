@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -18,10 +19,12 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/core/wanted_mutex.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/stacks.hpp>
 #include <tooldecode/mask/lexeme_slice.hpp>
 #include <tooldecode/mask/token_classes.hpp>
 #include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/mask/transition_cache.hpp>
+#include <tooldecode/mask/whitespace_runs.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
@@ -39,6 +42,9 @@ struct MaskEntry {
   /// The same where the words are those of `shown`: writes what differs.
   void update(const MaskEntry& shown, MaskView words) const noexcept;
 };
+
+/// Tokens that go past the end of a slice's lexeme.
+using PastTokens = std::vector<CountedToken>;
 
 class StatesReset;
 
@@ -81,6 +87,13 @@ class SharedStates {
   [[nodiscard]] const LexemeSlice& ready_slice(const text::DfaPointer& dfa, text::Dfa::State state,
                                                core::ByteTrie::NodeIndex node) const;
 
+  /// Those of a slice's `past_end` that the positions `after` the lexeme accept; null until
+  /// `keep_past` was called.
+  [[nodiscard]] const PastTokens* find_past(const LexemeSlice& slice,
+                                            std::span<const grammar::StackFrame> after) const;
+  const PastTokens& keep_past(const LexemeSlice& slice, std::span<const grammar::StackFrame> after,
+                              PastTokens tokens) const;
+
   /// The mask of a state, computed by `make()` on first use.
   template <class Make>
   const MaskEntry& mask(grammar::Automaton::State state, Make make) const {
@@ -113,6 +126,12 @@ class SharedStates {
     std::size_t counted = 0;  // bytes of the slice when it was last asked for; its masks are lazy
   };
 
+  struct Past {
+    const LexemeSlice* slice;
+    std::vector<grammar::StackFrame> after;
+    PastTokens tokens;
+  };
+
   // The slice of JSON strings, in which most tokens of nearly every schema's texts are.
   void make_common_slice();
   static std::uint32_t next_number() noexcept;
@@ -132,6 +151,7 @@ class SharedStates {
   mutable std::unordered_multimap<std::uint64_t, std::pair<text::DfaPointer, std::size_t>> lexemes_;
   mutable std::map<std::tuple<std::size_t, text::Dfa::State, core::ByteTrie::NodeIndex>, Slice>
       slices_;
+  mutable std::unordered_multimap<std::uint64_t, Past> past_;  // by the hash of `after`
   mutable std::vector<std::unique_ptr<const MaskEntry>> masks_;
   mutable std::size_t bytes_ = 0;
   mutable std::weak_ptr<StatesReset> renewal_;

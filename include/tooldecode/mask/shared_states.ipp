@@ -75,6 +75,27 @@ TOOLDECODE_INLINE const LexemeSlice& SharedStates::ready_slice(
   }
 }
 
+TOOLDECODE_INLINE const PastTokens* SharedStates::find_past(
+    const LexemeSlice& slice, std::span<const grammar::StackFrame> after) const {
+  const std::lock_guard lock(mutex_);
+  const auto [first, last] = past_.equal_range(grammar::hash_of(after));
+  const auto known         = std::find_if(first, last, [&](const auto& entry) {
+    return entry.second.slice == &slice && std::ranges::equal(entry.second.after, after);
+  });
+  return known == last ? nullptr : &known->second.tokens;
+}
+
+TOOLDECODE_INLINE const PastTokens& SharedStates::keep_past(
+    const LexemeSlice& slice, std::span<const grammar::StackFrame> after, PastTokens tokens) const {
+  tokens.shrink_to_fit();
+  const std::lock_guard lock(mutex_);
+  const auto kept = past_.emplace(grammar::hash_of(after),
+                                  Past{&slice, {after.begin(), after.end()}, std::move(tokens)});
+  bytes_ += core::heap_bytes(3 * sizeof(void*) + sizeof kept->second) +
+            core::heap_bytes(kept->second.after) + core::heap_bytes(kept->second.tokens);
+  return kept->second.tokens;
+}
+
 TOOLDECODE_INLINE std::size_t SharedStates::bytes() const {
   const std::size_t states = automaton_.bytes();
   const std::lock_guard lock(mutex_);
