@@ -324,6 +324,19 @@ def test_reasoning():
             assert text == {"role": "assistant", "content": word * 8}, text
 
 
+def counting(first, later, call="{{ m.content }}", refuses="false"):
+    """A template that makes the model call get_weather, and then count. `first` and `later` begin the turns."""
+    shot = (f"<|im_start|>user\\n{QUESTION}<|im_end|>\\n<|im_start|>assistant\\n" +
+            ("<think>\\nI call get_weather.\\n</think>\\n\\n" if first else "") +
+            r"<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call><|im_end|>\n")
+    return ("{% for t in tools or [] %}{{ t.function.name }}{% endfor %}{% if messages[-1].role != 'tool' %}{{ '" + 3 * shot + "' }}"
+            "{% endif %}{% set ns = namespace(called=false) %}{% for m in messages %}{% if m.role == 'tool' and " + refuses + " %}"
+            "{{ raise_exception('no call before') }}{% endif %}{% if m.tool_calls %}{% set ns.called = true %}{% endif %}"
+            "<|im_start|>{{ m.role }}\n" + call + "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n"
+            "{% if messages[-1].role == 'tool' %}" + later + "One, two, three, four, five, six, seven,{% else %}" + first +
+            "{% endif %}{% endif %}")
+
+
 def test_reasoning_of_each_turn():
     """The end of each turn's prompt decides, those behind tool results included; what a user writes decides nothing."""
     turns = ("{% for t in tools or [] %}{{ t.function.name }}{% endfor %}{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}"
@@ -337,7 +350,7 @@ def test_reasoning_of_each_turn():
             with serve.Server("--model", path, "--threads", "1", "--timeout", "600", "--format", "hermes") as server:
                 told = {"name": "get_weather", "output": "Snow."}
                 assert server.ask("POST", "/cache-tool-output/agent-1", told)[0] == 200
-                asked = request(model=name, tools=[tool], response_id="agent-1", max_tokens=64, stop=["no such text"])
+                asked = request(model=name, tools=[tool], response_id="agent-1", max_tokens=64)
                 thoughts = [""]  # of each turn
                 for chunk in server.events(asked):
                     delta = chunk["choices"][0]["delta"]
@@ -350,12 +363,45 @@ def test_reasoning_of_each_turn():
                 else:  # the model closes each block at once
                     count = server.chat(asked)["usage"]["completion_tokens_details"]["reasoning_tokens"]
                     assert thoughts[0] == "" and count >= 7, (thoughts, count)
+        # A later turn without a block has content, which a stop text ends; in the block before, it ends nothing.
+        path = with_template(pathlib.Path(folder) / "counts.gguf", counting("<think>\n", "<think>\n\n</think>\n\n"))
+        with serve.Server("--model", path, "--threads", "1", "--timeout", "600", "--format", "hermes") as server:
+            assert server.ask("POST", "/cache-tool-output/agent-1", told)[0] == 200
+            choice, = server.chat(request(model="counts", tools=[tool], tool_choice="auto", response_id="agent-1", max_tokens=64,
+                                          stop=["I call", " nine"]))["choices"]
+            message = choice["message"]
+            assert (choice["finish_reason"], choice["stop_reason"]) == ("stop", " nine"), choice
+            assert message["content"] == " eight," and "I call" in message["reasoning_content"], choice
+            assert len(message["cached_tool_calls"]) == 1, choice
         path = with_template(pathlib.Path(folder) / "plain.gguf",
                              "{% set mark = '<think>' %}{% for m in messages %}{{ m.content }}\n{% endfor %}")
         with serve.Server("--model", path, "--threads", "1", "--timeout", "600") as server:
             asked = serve.request(f"{QUESTION} <think>", tools=None, model="plain", max_tokens=8)
             found = server.chat(asked)["choices"][0]["message"]
             assert found["content"] and "reasoning_content" not in found, found
+
+
+def test_results_that_need_calls():
+    """The engine goes on behind a cached result where the template takes results only with their calls, as where it takes
+    them behind a text."""
+    call = ("{% if m.tool_calls %}{% for c in m.tool_calls%s %}<tool_call>\n{\"name\": \"{{ c.function.name }}\", \"arguments\": "
+            "{{ c.function.arguments|tojson }}}\n</tool_call>{% endfor %}{% else %}{{ m.content }}{% endif %}")
+    city = {"type": "object", "properties": {"city": {"enum": ["Oslo"]}}, "required": ["city"]}
+    tool = {"type": "function", "function": {"name": "get_weather", "parameters": city}}
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, calls, refuses in (("text", "", "false"), ("calls", "", "not ns.called"), ("one", "[:1]", "not ns.called")):
+            path = with_template(pathlib.Path(folder) / f"{name}.gguf", counting("", "", call.replace("%s", calls), refuses))
+            with serve.Server("--model", path, "--threads", "1", "--prefix-cache", "0", "--timeout", "600") as server:
+                told = {"name": "get_weather", "output": "Snow."}
+                assert server.ask("POST", "/cache-tool-output/agent-1", told)[0] == 200
+                before = serve.metrics(server)["tooldecode_read_tokens_total"]
+                answer = server.chat(request(model=name, tools=[tool], tool_choice="auto", response_id="agent-1", max_tokens=32))
+                read = serve.metrics(server)["tooldecode_read_tokens_total"] - before
+                choice, = answer["choices"]
+                assert len(choice["message"]["cached_tool_calls"]) == 1, choice
+                found.append((choice["message"]["content"], read, answer["usage"]))
+    assert found[0][0].startswith(" eight,") and found[0] == found[1] == found[2], found
 
 
 def test_ids_of_nine_letters():

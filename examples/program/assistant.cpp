@@ -90,6 +90,7 @@ WrittenPrompt Assistant::write_results(std::span<const tooldecode::ToolCall> cal
   std::vector<Message> lines;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     lines.push_back({"tool", results[i].output, calls[i].name});
+    lines.back().calls.emplace_back("", calls[i]);
   }
   return prompter_.results(tokenizer, lines, variables);
 }

@@ -46,6 +46,8 @@ struct Prompter {
   /// The tokens between the last token of a turn with calls and the first token of the turn that
   /// reads their results. A turn's prompt, its tokens and these form the prompt of the dialogue
   /// with the results, if the turn's tokens are those of its text and the variables are the same.
+  /// A template that needs the calls of a result may write them in another way than the model did,
+  /// and has a second call again if it takes one call per message.
   std::function<WrittenPrompt(const tooldecode::Tokenizer&, std::span<const Message> results,
                               const TemplateVariables& variables)>
       results;

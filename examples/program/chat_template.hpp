@@ -60,12 +60,17 @@ class ChatTemplate {
         before = token.t;
       }
     });
-    needs_ids_ = has_tools_ && !renders_results(false) && renders_results(true);
+    needs_calls_    = has_tools_ && !renders_results(false) && renders_results(true);
+    takes_one_call_ = needs_calls_ && !renders_two_calls();
   }
 
   [[nodiscard]] bool has_tools() const { return has_tools_; }
   /// Whether a message of the role "system" is part of the prompt.
   [[nodiscard]] bool has_system() const { return has_system_; }
+  /// Whether results need the calls that they are of: a text in the place of the calls is refused.
+  [[nodiscard]] bool needs_calls() const { return needs_calls_; }
+  /// Whether the template needs calls and leaves out those behind the first of a message.
+  [[nodiscard]] bool takes_one_call() const { return takes_one_call_; }
 
   [[nodiscard]] bool says(std::string_view text) const {
     return source_.find(text) != std::string::npos;
@@ -73,26 +78,45 @@ class ChatTemplate {
 
   [[nodiscard]] bool takes(const std::string& variable) const { return names_.contains(variable); }
 
-  /// The prompt of a dialogue, ready for an answer. Tools are included only if the template
-  /// supports them.
+  /// The prompt of a dialogue. Tools are included only if the template supports them.
+  ///
+  /// \param is_asked  whether an answer follows
   [[nodiscard]] std::vector<TemplatePart> render(const std::vector<Message>& messages,
                                                  const tooldecode::ToolSet& tools,
-                                                 const TemplateVariables& variables = {}) const {
+                                                 const TemplateVariables& variables = {},
+                                                 bool is_asked                      = true) const {
     Json turns = Json::array();
-    CallIds ids;
-    for (const Message& message : messages) {
-      Json turn{{"role", message.role}, {"content", message.content}};
-      if (!message.name.empty()) turn["name"] = message.name;
-      if (needs_ids_ && message.role == "tool") turn["tool_call_id"] = ids.of(message.id);
-      if (needs_ids_ && !message.calls.empty()) {
-        turn["content"] = message.content.substr(0, message.calls_at);
-        for (const auto& [id, call] : message.calls) {
-          turn["tool_calls"].push_back(call_json(ids.of(id), call.name, call.arguments));
+    CallIds ids(messages);
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      const Message& message = messages[i];
+      if (!needs_calls_ || message.role != "assistant" || message.calls.empty()) {
+        turns.push_back(turn_of(message));
+        if (needs_calls_ && message.role == "tool") {
+          turns.back()["tool_call_id"] = ids.of(message.id);
         }
+        continue;
       }
+      Json turn{{"role", message.role}, {"content", message.content.substr(0, message.calls_at)}};
+      Json results = Json::array();
+      for (const auto& [id, call] : message.calls) {
+        const std::string own = ids.of(id);
+        turn["tool_calls"].push_back(call_json(own, call.name, call.arguments));
+        if (i + 1 < messages.size() && messages[i + 1].role == "tool") {
+          Json result            = turn_of(messages[++i]);
+          result["tool_call_id"] = own;  // results are in the order of their calls
+          results.push_back(std::move(result));
+        }
+        if (!takes_one_call_) continue;
+        turns.push_back(std::move(turn));
+        for (const Json& result : results) turns.push_back(result);
+        turn    = Json{{"role", message.role}, {"content", ""}};
+        results = Json::array();
+      }
+      if (takes_one_call_) continue;
       turns.push_back(std::move(turn));
+      for (const Json& result : results) turns.push_back(result);
     }
-    return render(std::move(turns), tools, true, variables);
+    return render(std::move(turns), tools, is_asked, variables);
   }
 
   /// Renders messages in the form of the chat API.
@@ -136,42 +160,86 @@ class ChatTemplate {
   // Ids of nine letters and digits: the only ones that the templates of Mistral take.
   class CallIds {
    public:
+    // Those of the messages that fit remain as they are.
+    explicit CallIds(const std::vector<Message>& messages) {
+      for (const Message& message : messages) {
+        keep(message.id);
+        for (const auto& [id, call] : message.calls) keep(id);
+      }
+    }
+
+    // Another one each time for an empty id.
     [[nodiscard]] std::string of(const std::string& id) {
       const auto known = made_.find(id);
       if (known != made_.end() && !id.empty()) return known->second;
-      const bool fits = id.size() == 9 && std::ranges::all_of(id, [](unsigned char c) {
-                          return std::isalnum(c) != 0;
-                        });
-      std::string own = id;
-      while (!fits && (own == id || used_.contains(own))) {
+      std::string own;
+      do {
         const std::string number = std::to_string(++count_);
         own = "call" + std::string(number.size() < 5 ? 5 - number.size() : 0, '0') + number;
-      }
+      } while (used_.contains(own));
       used_.insert(own);
       return made_[id] = own;
     }
 
    private:
+    void keep(const std::string& id) {
+      const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0; };
+      if (id.size() != 9 || !std::ranges::all_of(id, is_plain)) return;
+      made_[id] = id;
+      used_.insert(id);
+    }
+
     std::map<std::string, std::string> made_;
     std::set<std::string> used_;
     std::size_t count_ = 0;
   };
 
-  // Whether the template takes the result of a call, with the call and its id or as a text alone.
-  [[nodiscard]] bool renders_results(bool has_ids) const {
+  static Json turn_of(const Message& message) {
+    Json turn{{"role", message.role}, {"content", message.content}};
+    if (!message.name.empty()) turn["name"] = message.name;
+    return turn;
+  }
+
+  // Whether the template takes the result of a call, with the call and its id or behind a text, and
+  // the turns that follow, which some templates count.
+  [[nodiscard]] bool renders_results(bool has_calls) const {
     const std::string id = "call00001";
     Json answer{{"role", "assistant"}, {"content", "Hm."}};
     Json result{{"role", "tool"}, {"content", "1"}, {"name", "f"}};
-    if (has_ids) {
+    if (has_calls) {
       answer["tool_calls"]   = Json::array({call_json(id, "f", Json::object())});
       result["tool_call_id"] = id;
     }
-    Json dialogue{{{"role", "user"}, {"content", "?"}}, std::move(answer), std::move(result)};
+    Json dialogue{{{"role", "user"}, {"content", "?"}},
+                  std::move(answer),
+                  std::move(result),
+                  {{"role", "assistant"}, {"content", "B"}},
+                  {{"role", "user"}, {"content", "C"}}};
+    return text_of(std::move(dialogue)).has_value();
+  }
+
+  [[nodiscard]] bool renders_two_calls() const {
+    const std::string ids[]{"call00001", "call00002"}, names[]{"f", "g"};
+    const std::string argument = "of the second call";
+    Json dialogue{{{"role", "user"}, {"content", "?"}}, {{"role", "assistant"}, {"content", ""}}};
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Json arguments{{"a", i == 0 ? "of the first call" : argument}};
+      dialogue[1]["tool_calls"].push_back(call_json(ids[i], names[i], arguments));
+      dialogue.push_back(
+          {{"role", "tool"}, {"content", "1"}, {"name", names[i]}, {"tool_call_id", ids[i]}});
+    }
+    const auto text = text_of(std::move(dialogue));
+    return text && text->find(argument) != std::string::npos;
+  }
+
+  // Empty if the template refuses the messages.
+  [[nodiscard]] std::optional<std::string> text_of(Json messages) const {
     try {
-      static_cast<void>(render(std::move(dialogue), {}, true));
-      return true;
+      std::string text;
+      for (const TemplatePart& part : render(std::move(messages), {}, true)) text += part.text;
+      return text;
     } catch (const tooldecode::Error&) {
-      return false;
+      return std::nullopt;
     }
   }
 
@@ -187,14 +255,15 @@ class ChatTemplate {
   std::string begin_, end_, source_;
   jinja::program program_;
   bool has_tools_ = false, has_system_ = false;
-  bool needs_ids_ = false;  // calls and results have an id, and calls are no text
+  bool needs_calls_ = false, takes_one_call_ = false;
   std::set<std::string> names_;
 };
 
 /// What the template itself writes behind the last input.
 [[nodiscard]] inline std::string end_of_template(const std::vector<TemplatePart>& parts) {
   std::string text;
-  for (auto part = parts.rbegin(); part != parts.rend() && !part->is_input; ++part) {
+  const auto is_own = [](const TemplatePart& part) { return !part.is_input || part.text.empty(); };
+  for (auto part = parts.rbegin(); part != parts.rend() && is_own(*part); ++part) {
     text.insert(0, part->text);
   }
   return text;

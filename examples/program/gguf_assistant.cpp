@@ -1,7 +1,10 @@
 // Compiled only if the program is built with llama.cpp.
 #ifdef TOOLDECODE_PROGRAM_LLAMA_CPP
+#include <algorithm>
+#include <cstddef>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +15,7 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/model/llama_model.hpp>
+#include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
@@ -39,8 +43,81 @@ template class ModelAssistant<tooldecode::LlamaCppModel>;
 
 namespace {
 
-std::string behind(const std::string& text, const std::string& part) {
-  return text.substr(text.find(part) + part.size());
+// What the assistant says in a dialogue that is rendered to find what a template writes behind it.
+const std::string fake_answer = "(the answer)";
+
+std::vector<TemplatePart> behind_answer(std::vector<TemplatePart> parts) {
+  while (!parts.empty() && parts.front().text.find(fake_answer) == std::string::npos) {
+    parts.erase(parts.begin());
+  }
+  if (parts.empty()) {
+    throw tooldecode::Error(tooldecode::Errc::malformed_document, "chat template",
+                            "leaves out what the assistant said");
+  }
+  const std::string& text = parts.front().text;
+  parts.front()           = {text.substr(text.find(fake_answer) + fake_answer.size()), false};
+  return parts;
+}
+
+std::vector<TemplatePart> behind_text(const ChatTemplate& chat, bool by_template,
+                                      std::span<const Message> of_calls,
+                                      const TemplateVariables& variables) {
+  std::vector<Message> turns{{"user", "?"}, {"assistant", fake_answer}};
+  if (by_template) {
+    turns.insert(turns.end(), of_calls.begin(), of_calls.end());
+  } else {
+    turns.push_back({"user", results_text(of_calls)});
+  }
+  return behind_answer(chat.render(turns, {}, variables));
+}
+
+// As behind_text, with the calls in place of a text: the turn ends with an end token behind them, or
+// where the results begin. Empty if the template does not show that.
+std::optional<std::vector<TemplatePart>> behind_calls(const ChatTemplate& chat,
+                                                      const tooldecode::Vocabulary& vocabulary,
+                                                      std::span<const Message> of_calls,
+                                                      const TemplateVariables& variables) {
+  Message turn{"assistant", ""};
+  for (const Message& result : of_calls) {
+    turn.calls.insert(turn.calls.end(), result.calls.begin(), result.calls.end());
+  }
+  if (turn.calls.empty()) return std::nullopt;
+  // Where each call is a message, the first ends the turn: else its result would be left out.
+  auto& last            = chat.takes_one_call() ? turn.calls.front() : turn.calls.back();
+  last.second.arguments = Json{{"a", fake_answer}};
+  if (!chat.takes_one_call()) {
+    for (std::size_t i = 0; i + 1 < turn.calls.size(); ++i) {
+      turn.calls[i].second.arguments = Json::object();
+    }
+  }
+  Message alone = turn;
+  if (chat.takes_one_call()) alone.calls.resize(1);
+  const std::vector<Message> without{{"user", "?"}, std::move(alone)};
+  std::vector<Message> turns{{"user", "?"}, std::move(turn)};
+  turns.insert(turns.end(), of_calls.begin(), of_calls.end());
+  try {
+    std::string ending;
+    for (const auto& part : behind_answer(chat.render(without, {}, variables, false))) {
+      ending += part.text;
+    }
+    auto parts = behind_answer(chat.render(turns, {}, variables));
+    std::string whole;
+    for (const TemplatePart& part : parts) whole += part.text;
+    if (!whole.starts_with(ending)) return std::nullopt;
+    std::size_t cut = ending.size();
+    for (const tooldecode::TokenId id : vocabulary.end_tokens()) {
+      const std::string_view name = vocabulary.name(id);
+      if (!name.empty()) cut = std::min(cut, ending.find(name));
+    }
+    while (cut >= parts.front().text.size() && parts.size() > 1) {
+      cut -= parts.front().text.size();
+      parts.erase(parts.begin());
+    }
+    parts.front().text.erase(0, cut);
+    return parts;
+  } catch (const tooldecode::Error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -48,7 +125,6 @@ std::string behind(const std::string& text, const std::string& part) {
 ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path& file,
                                                     const tooldecode::LlamaCppOptions& options,
                                                     Shots shots, Shots otherwise) {
-  using tooldecode::TokenId;
   llama_log_set(
       [](ggml_log_level level, const char* text, void*) {
         if (level == GGML_LOG_LEVEL_ERROR) std::cerr << text;
@@ -87,26 +163,15 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
     const auto parts = chat->render(turns, shown, variables);
     return WrittenPrompt{encode_prompt(tokenizer, parts, adds_begin), end_of_template(parts)};
   };
-  // Finds what a template writes after an answer by rendering one.
   auto results = [chat, by_template](const tooldecode::Tokenizer& tokenizer,
                                      std::span<const Message> of_calls,
                                      const TemplateVariables& variables) {
-    const std::string answer = "(the answer)";
-    std::vector<Message> turns{{"user", "?"}, {"assistant", answer}};
-    if (by_template) {
-      turns.insert(turns.end(), of_calls.begin(), of_calls.end());
-    } else {
-      turns.push_back({"user", results_text(of_calls)});
+    std::optional<std::vector<TemplatePart>> parts;
+    if (by_template && chat->needs_calls()) {
+      parts = behind_calls(*chat, tokenizer.vocabulary(), of_calls, variables);
     }
-    auto parts = chat->render(turns, {}, variables);
-    while (!parts.empty() && parts.front().text.find(answer) == std::string::npos)
-      parts.erase(parts.begin());
-    if (parts.empty()) {
-      throw tooldecode::Error(tooldecode::Errc::malformed_document, "chat template",
-                              "leaves out what the assistant said");
-    }
-    parts.front() = {behind(parts.front().text, answer), false};
-    return WrittenPrompt{encode_parts(tokenizer, parts, false), end_of_template(parts)};
+    if (!parts) parts = behind_text(*chat, by_template, of_calls, variables);
+    return WrittenPrompt{encode_parts(tokenizer, *parts, false), end_of_template(*parts)};
   };
   return {file, std::move(model), tooldecode::load_tokenizer(file),
           Prompter{std::move(dialogue), std::move(results),

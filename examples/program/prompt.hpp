@@ -20,13 +20,14 @@
 
 namespace program {
 
-/// One turn of a dialogue. The results of a turn's calls are consecutive messages.
+/// One turn of a dialogue. The results of a turn's calls are the next messages, in the same order.
 struct Message {
   std::string role;     ///< "user", "assistant" or "tool"; the first may be "system"
   std::string content;  ///< an assistant's calls are text; a tool's content is its output
   std::string name{};   ///< of the tool, if the role is "tool"
   std::string id{};     ///< of the call, if the role is "tool"; empty: unknown
-  /// An assistant's calls and their ids, for templates that do not take calls as text.
+  /// An assistant's calls and their ids, for templates that do not take calls as text; the call of a
+  /// result where Prompter::results gets it.
   std::vector<std::pair<std::string, tooldecode::ToolCall>> calls{};
   std::size_t calls_at = 0;  ///< where calls begin in the content, if there are some
 };

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 #include <program/chat_template.hpp>
@@ -110,4 +111,96 @@ TEST_CASE("ChatTemplate::takes holds for the variables that the template names")
   const ChatTemplate members("{%- for turn in messages %}{{ turn.content }}{%- endfor %}", "", "");
   CHECK(members.takes("messages"));
   CHECK_FALSE(members.takes("content"));
+}
+
+namespace {
+
+std::string text_of(const ChatTemplate& chat, const std::vector<Message>& turns) {
+  std::string text;
+  for (const TemplatePart& part : chat.render(turns, td::ToolSet())) text += part.text;
+  return text;
+}
+
+// An assistant's turn with these calls, which have one argument each.
+Message calling(const std::vector<std::pair<std::string, std::string>>& ids_and_names) {
+  Message turn{"assistant", "Hm.[calls]"};
+  turn.calls_at = 3;
+  for (const auto& [id, name] : ids_and_names) {
+    turn.calls.emplace_back(id, td::ToolCall{name, Json{{"of", name}}});
+  }
+  return turn;
+}
+
+// Writes each message; it is `refusals` that tell one template from another.
+std::string template_of(const std::string& refusals, const std::string& calls = "m.tool_calls") {
+  return "{%- if tools %}{{ tools | tojson }}{% endif %}{%- set ns = namespace(call='', turns=0) %}"
+         "{%- for m in messages %}" +
+         refusals + "{%- if m.tool_calls %}{%- for c in " + calls +
+         " %}({{ c.id }} {{ c.function.name }} {{ c.function.arguments | tojson }}){%- set ns.call = "
+         "c.id %}{%- endfor %}{%- elif m.role == 'tool' %}[{{ m.tool_call_id }} {{ m.content }}]"
+         "{%- else %}<{{ m.content }}>{%- endif %}{%- endfor %}";
+}
+
+const std::string refuses_others =
+    "{%- if m.role == 'tool' and not m.tool_call_id %}{{ raise_exception('no id') }}{%- endif %}";
+
+}  // namespace
+
+TEST_CASE("ChatTemplate gives calls and results ids where results need their calls") {
+  const ChatTemplate chat(template_of(refuses_others), "", "");
+  REQUIRE(chat.needs_calls());
+  CHECK_FALSE(chat.takes_one_call());
+  const auto dialogue = [&](const std::string& one, const std::string& two) {
+    return text_of(chat, {{"user", "?"},
+                          calling({{one, "f"}, {two, "g"}}),
+                          {"tool", "1", "f", one},
+                          {"tool", "2", "g", two}});
+  };
+  const auto expected = [](const std::string& one, const std::string& two) {
+    return "<?>(" + one + " f {\"of\": \"f\"})(" + two + " g {\"of\": \"g\"})[" + one + " 1][" +
+           two + " 2]";
+  };
+  CHECK(dialogue("abcDEF123", "abcDEF124") == expected("abcDEF123", "abcDEF124"));
+  // An id that fits is its own, whatever another would get.
+  CHECK(dialogue("x", "call00001") == expected("call00002", "call00001"));
+  CHECK(dialogue("call00001", "x") == expected("call00001", "call00002"));
+  // Without ids, a call and its result have the same one.
+  CHECK(dialogue("", "") == expected("call00001", "call00002"));
+}
+
+TEST_CASE("ChatTemplate::needs_calls holds for templates that count the text before a result") {
+  const ChatTemplate counts(
+      template_of("{%- if m.role == 'user' or (m.role == 'assistant' and not m.tool_calls) %}"
+                  "{%- if (m.role == 'user') != (ns.turns % 2 == 0) %}"
+                  "{{ raise_exception('roles must alternate') }}{%- endif %}"
+                  "{%- set ns.turns = ns.turns + 1 %}{%- endif %}"),
+      "", "");
+  CHECK(counts.needs_calls());
+  CHECK_FALSE(ChatTemplate(template_of(""), "", "").needs_calls());
+  const Message turn = calling({{"abcDEF123", "f"}});
+  CHECK(text_of(counts, {{"user", "?"},
+                         turn,
+                         {"tool", "1", "f", "abcDEF123"},
+                         {"assistant", "One."},
+                         {"user", "Thanks."}}) ==
+        "<?>(abcDEF123 f {\"of\": \"f\"})[abcDEF123 1]<One.><Thanks.>");
+}
+
+TEST_CASE("ChatTemplate writes a message for each call where the template writes only the first") {
+  const ChatTemplate chat(template_of(refuses_others, "m.tool_calls[:1]"), "", "");
+  CHECK(chat.needs_calls());
+  REQUIRE(chat.takes_one_call());
+  CHECK(text_of(chat, {{"user", "?"},
+                       calling({{"1", "f"}, {"2", "g"}}),
+                       {"tool", "1", "f", "1"},
+                       {"tool", "2", "g", "2"},
+                       {"assistant", "Done."}}) ==
+        "<?>(call00001 f {\"of\": \"f\"})[call00001 1](call00002 g {\"of\": \"g\"})[call00002 2]"
+        "<Done.>");
+}
+
+TEST_CASE("end_of_template has what is behind the last input, of which an empty one is none") {
+  CHECK(end_of_template({{"a", false}, {"b", true}, {"c", false}, {"", true}, {"d", false}}) ==
+        "cd");
+  CHECK(end_of_template({{"c", false}, {"d", true}}).empty());
 }
