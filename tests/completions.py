@@ -215,6 +215,7 @@ def test_refusals(server):
             ("invalid_value", "prompt[0][1]", {"prompt": [[1, 8192]]}), ("unsupported_value", "prompt", {"prompt": [1, [2]]}),
             ("invalid_value", "prompt[0]", {"prompt": [-1]}), ("invalid_type", "prompt[0]", {"prompt": [1.5]}),
             ("unsupported_value", "echo", {"echo": True}), ("unsupported_value", "best_of", {"best_of": 2}),
+            ("unsupported_value", "best_of", {"best_of": 1, "n": 2}),
             ("unsupported_value", "suffix", {"suffix": "."}), ("invalid_value", "logprobs", {"logprobs": 21}),
             ("invalid_type", "logprobs", {"logprobs": True}), ("invalid_value", "n", {"n": 17}),
             ("unsupported_parameter", "messages", {"messages": []}), ("unsupported_parameter", "tools", {"tools": []}),

@@ -115,6 +115,8 @@ def test_names(server):
                         ("length_penalty", 1.0), ("bad_words", []), ("return_token_ids", False)):
         assert asked(server, request(GOODBYE, None, max_tokens=1, **{name: usual}))[0] == 200, name
         server.refused(400, "unsupported_parameter", name, request(GOODBYE, None, **{name: "other"}))
+    assert asked(server, request(GOODBYE, None, max_tokens=1, best_of=1, n=1))[0] == 200
+    server.refused(400, "unsupported_parameter", "best_of", request(GOODBYE, None, best_of=1, n=2))
     status, answer = server.ask("POST", "/v1/responses", {"model": "tiny", "input": GOODBYE, "max_output_tokens": 1,
                                                           "top_logprobs": 0})
     assert status == 200, answer

@@ -674,13 +674,15 @@ def test_page(server):
     server.refused(405, "method_not_allowed", None, {}, path="/")
     for host, shown in (("localhost:1", "localhost:1"), ("a'b", f"127.0.0.1:{server.port}"), ("[::1]:2", "[::1]:2")):
         text = server.ask("GET", "/", headers={"Host": host})[1]
-        assert f"curl http://{shown}/v1" in text, text
+        assert command(text).startswith(f"curl 'http://{shown}/v1/chat/completions' "), text
     with tempfile.TemporaryDirectory() as folder:
         link = pathlib.Path(folder) / "it's <b>"
         link.symlink_to(pathlib.Path(__file__).resolve().parent.parent / "examples/data/tiny")
         with Server("--model", str(link), "--api-key", "secret") as named:
             status, text = named.ask("GET", "/")
             assert status == 200 and "secret" not in text and "YOUR_KEY" in text and "<b>" not in text, text
+            guarded = [path for path in re.findall(r'href="([^"]*)"', text) if named.ask("GET", path)[0] == 401]
+            assert guarded and text.count("(needs the key)") == len(guarded) and "(needs the key)" not in page, (guarded, text)
             if shutil.which("curl"):
                 done = subprocess.run(["sh", "-c", command(text).replace("YOUR_KEY", "secret")], capture_output=True,
                                       text=True, check=True, timeout=60)

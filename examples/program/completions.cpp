@@ -55,7 +55,10 @@ ChatRequest parse_completion(const Json& body, const Format& /*format*/,
   chat.model   = request.text("model");
   chat.prompt  = read_prompt(request, vocabulary_size);
   chat.choices = detail::read_choices(request);
-  chat.stops   = read_stop(request);
+  if (chat.choices > 1 && request.find("best_of") != nullptr) {
+    request.fail("best_of", "is supported where n is 1 only", "unsupported_value");
+  }
+  chat.stops = read_stop(request);
   detail::read_stream(request, chat);
   read_text_rules(request, chat);
   // No format's messages are around the text.

@@ -179,6 +179,11 @@ bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+bool asks_for_one(const Fields& request) {
+  const Json* count = request.find("n");
+  return count == nullptr || *count == 1;
+}
+
 }  // namespace
 
 const ParameterNames& chat_parameters() {
@@ -210,7 +215,9 @@ std::vector<std::string> read_names(const Json& body, const Fields& request,
         std::ranges::find(names.unsupported, name, &UnsupportedParameter::name);
     if (unsupported != names.unsupported.end()) {
       const auto& [_, instead, usual] = *unsupported;
-      if (!usual.empty() && value == tooldecode::text::parse_json(usual)) continue;
+      // A best_of below n would choose among fewer answers than there should be.
+      const bool is_moot = name != "best_of" || asks_for_one(request);
+      if (!usual.empty() && is_moot && value == tooldecode::text::parse_json(usual)) continue;
       const std::string why = instead.empty() ? "" : ": " + std::string(instead);
       request.fail(name, "is not supported" + why, "unsupported_parameter");
     }

@@ -5,8 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/text/value_writer.hpp>
-
+#include <program/fields.hpp>
 #include <program/json.hpp>
 #include <program/server_page.hpp>
 
@@ -56,7 +55,8 @@ std::string as_word(std::string_view text) {
 std::string command(const ServerFacts& facts) {
   const Json body{{"model", facts.model},
                   {"messages", Json::array({{{"role", "user"}, {"content", "Hello!"}}})}};
-  return "curl " + facts.url + "/v1/chat/completions -H 'Content-Type: application/json' \\\n" +
+  return "curl " + as_word(facts.url + "/v1/chat/completions") +
+         " -H 'Content-Type: application/json' \\\n" +
          (facts.needs_key ? "  -H 'Authorization: Bearer YOUR_KEY' \\\n" : "") + "  -d " +
          as_word(json_text(body));
 }
@@ -76,6 +76,7 @@ std::string write_server_page(const ServerFacts& facts) {
       {"format", facts.format},
       {"context", std::to_string(facts.context)},
       {"key", facts.needs_key ? "needed" : "none"},
+      {"guarded", facts.needs_key ? " (needs the key)" : ""},
       {"url", facts.url},
       {"command", command(facts)}};
   std::string page;
