@@ -16,6 +16,7 @@
 #include <tooldecode/execute/engine_loop.hpp>
 #include <tooldecode/execute/tool_result.hpp>
 #include <tooldecode/formats/python_call.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_model.hpp>
@@ -129,5 +130,42 @@ TEST_CASE("EngineLoop holds answers that follow results to calls_after_results")
                  reply.turns[0].output.tokens.end());
     whole.insert(whole.end(), more.begin(), more.end());
     CHECK(reply.turns[1].output.tokens == td::Decoder{of.model, later}(whole, options).tokens);
+  }
+}
+
+TEST_CASE("EngineLoop holds the room of calls_after_results against the answer that needs it") {
+  const Setup of;
+  // The shortest answer after results is longer than the first may be.
+  const td::ToolCallFSM later{
+      of.masks,
+      of.calls.tools(),
+      td::PythonCall{},
+      {.choice      = td::ToolChoice::none,
+       .text_schema = td::text::parse_json(R"({"type": "string", "minLength": 400})")}};
+  td::EngineRequest request{
+      .id      = "one",
+      .prompt  = {1, 2},
+      .calls   = of.calls,
+      .options = {.max_tokens = 30, .temperature = 1, .seed = 5, .always_ends = true}};
+  request.calls_after_results = later;
+  for (const bool goes_on : {false, true}) {
+    if (goes_on) {
+      request.run_tool = [](const td::ToolCall&) {
+        std::promise<td::ToolResult> result;
+        result.set_value({.status = td::ToolStatus::ok, .output = "1"});
+        return result.get_future().share();
+      };
+      request.render = [](std::span<const td::ToolCall>, std::span<const td::ToolResult>) {
+        return std::vector<td::TokenId>{3};
+      };
+    }
+    auto loop = of.loop([] {});
+    td::EngineReply reply;
+    loop.submit(request, {.on_reply = [&](td::EngineReply told) { reply = std::move(told); }});
+    loop.run();
+    REQUIRE(reply.turns.size() == 1);
+    CHECK_FALSE(reply.turns[0].calls.empty());
+    REQUIRE(reply.error.has_value() == goes_on);
+    if (goes_on) CHECK(reply.error->code() == td::Errc::invalid_option);
   }
 }

@@ -53,7 +53,7 @@ using RunTool = std::function<std::shared_future<ToolResult>(const ToolCall&)>;
 struct EngineRequest {
   std::string id;               ///< response id; selects the entries of the tool cache
   std::vector<TokenId> prompt;  ///< [L]
-  ToolCallFSM calls;  ///< used for each of its answers, unless `calls_after_results` is set
+  ToolCallFSM calls;  ///< of its first answer, and of the others unless calls_after_results is set
   DecodeOptions options = {};  ///< used for each of its answers; the listener replaces on_token
   std::size_t max_turns = 8;   ///< most answers, the last one included
   /// How long the sequence keeps its place for results that are not in the cache yet.
@@ -63,7 +63,9 @@ struct EngineRequest {
   std::optional<OrderConsistencyOptions> consistency{};
   RequestOrigin origin{};  ///< for passes that are shared, see BatchOptions
   ResultTokens render{};   ///< in place of the engine's; null: the engine's
-  /// In place of `calls` for answers that follow results; it has the same tools.
+  /// In place of `calls` for answers that follow results; it has the same tools. Whether such an
+  /// answer has room to end is known only when the first one begins; if not, it ends the response
+  /// with the error.
   std::optional<ToolCallFSM> calls_after_results{};
 };
 
@@ -175,6 +177,11 @@ class EngineLoop {
 
   // The constraint of the answer that is decoded, or decoded next.
   static const ToolCallFSM& calls_of(const Active& active);
+
+  // Whether answers that follow results have their own constraint and must end.
+  static bool needs_later_room(const EngineRequest& request);
+  // Throws if such an answer does not fit behind the first one and these tokens.
+  void require_later_room(Active& active, std::span<const TokenId> more) const;
 
   static std::vector<ToolCall> parse(const ToolCallFSM& calls, const Output& output);
 

@@ -32,10 +32,6 @@ TOOLDECODE_INLINE void EngineLoop::submit(EngineRequest request, EngineListener 
   decode::require_prompt(model_, request.prompt);
   if (request.options.always_ends) {
     decode::require_room(model_, request.calls, request.prompt, pipeline, request.options);
-    if (request.calls_after_results) {
-      decode::require_room(model_, *request.calls_after_results, request.prompt, pipeline,
-                           request.options);
-    }
   }
   if (request.consistency) request.consistency->require();
   const std::lock_guard lock(mutex_);
@@ -166,28 +162,32 @@ TOOLDECODE_INLINE void EngineLoop::begin(PendingRequest asked) {
     MadeDrafter made;
   };
   const auto held = std::make_shared<Held>(Held{active.request.calls, drafter_of(active)});
-  active.place    = batch_.add(
-      {.prompt     = std::move(active.request.prompt),
-          .owner      = held,
-          .constraint = held->calls,
-          .reset =
-              [calls = &held->calls, &active] {
-             if (active.reply.turns.size() == 1) *calls = calls_of(active);
+  auto prompt =
+      needs_later_room(active.request) ? active.request.prompt : std::move(active.request.prompt);
+  active.place = batch_.add(
+      {.prompt     = std::move(prompt),
+       .owner      = held,
+       .constraint = held->calls,
+       .reset =
+           [calls = &held->calls, &active] {
+             // The second answer is the first that may have another constraint.
+             const bool changes = active.reply.turns.size() == 1;
+             if (changes && active.request.calls_after_results) *calls = calls_of(active);
              calls->reset();
            },
-          .drafter = held->made.drafter,
-          .options = std::move(options),
-          .on_end  = [this, &active](const Output& output) { return end_turn(active, output); },
-          .on_error =
-              [this, &active](const Error& error) {
+       .drafter = held->made.drafter,
+       .options = std::move(options),
+       .on_end  = [this, &active](const Output& output) { return end_turn(active, output); },
+       .on_error =
+           [this, &active](const Error& error) {
              active.reply.error = error;
              finish(active);
            },
-          .make   = active.request.consistency
-                        ? consistency::ordered_sequences(held->calls, *active.request.consistency,
-                                                         active.votes)
-                        : decode::MakeSequence(),
-          .origin = std::move(active.request.origin)});
+       .make   = active.request.consistency
+                     ? consistency::ordered_sequences(held->calls, *active.request.consistency,
+                                                      active.votes)
+                     : decode::MakeSequence(),
+       .origin = std::move(active.request.origin)});
 }
 
 TOOLDECODE_INLINE EngineLoop::MadeDrafter EngineLoop::drafter_of(const Active& active) const {
@@ -243,6 +243,23 @@ TOOLDECODE_INLINE const ToolCallFSM& EngineLoop::calls_of(const Active& active) 
   return later && !active.reply.turns.empty() ? *later : active.request.calls;
 }
 
+TOOLDECODE_INLINE bool EngineLoop::needs_later_room(const EngineRequest& request) {
+  return request.options.always_ends && request.calls_after_results;
+}
+
+TOOLDECODE_INLINE void EngineLoop::require_later_room(Active& active,
+                                                      std::span<const TokenId> more) const {
+  EngineRequest& request = active.request;
+  if (active.reply.turns.size() != 1 || !needs_later_room(request)) return;
+  std::vector<TokenId> prompt = std::exchange(request.prompt, {});
+  const auto& emitted         = active.reply.turns[0].output.tokens;
+  prompt.insert(prompt.end(), emitted.begin(), emitted.end());
+  prompt.insert(prompt.end(), more.begin(), more.end());
+  if (prompt.size() > model_.context_length()) return;  // which the model refuses
+  decode::require_room(model_, *request.calls_after_results, prompt,
+                       LogitsPipeline{request.options.logits()}, request.options);
+}
+
 TOOLDECODE_INLINE std::vector<ToolCall> EngineLoop::parse(const ToolCallFSM& calls,
                                                           const Output& output) {
   if (output.finish != Finish::end) return {};
@@ -290,6 +307,7 @@ TOOLDECODE_INLINE std::optional<std::vector<TokenId>> EngineLoop::look_for_resul
     try {
       const ResultTokens& own = active.request.render;
       more                    = (own ? own : render_)(turn.calls, results);
+      require_later_room(active, more);
     } catch (const Error& error) {  // for example a chat template that takes no results
       active.reply.error = error;
       finish(active);
