@@ -37,6 +37,11 @@ TEST_CASE("parse_tokenizer detects the format from the content") {
   CHECK_THAT(message("\n\x7F"), td::test::contains("byte 2"));  // SentencePiece
   CHECK_THAT(message("YQ= 0"), td::test::contains("line 1"));
   CHECK_THAT(message(R"({"vocab": [{"token_bytes": ""}]})"), td::test::contains("config"));
+  // An object of tokens: a tokenizer.json without its model, or GPT-2's vocab.json.
+  CHECK_THAT(message(R"({"vocab": {"a": 0}})"), td::test::contains("/model: is missing"));
+  // JSON too may begin with a line of a text and a number.
+  const std::string members = "{\"a\": 1\n, " + compact.substr(1);
+  CHECK_THAT(message(members), td::test::contains("/a: must not be there"));
   for (const char* token : {"token_bytes", "tokens_b64"}) {  // of a tokenizer.json
     const std::string file = R"({"model": {"type": "BPE", "vocab": {"a": 0, ")" +
                              std::string(token) +

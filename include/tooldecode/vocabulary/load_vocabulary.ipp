@@ -41,7 +41,8 @@ TOOLDECODE_INLINE Tokenizer parse_tokenizer(std::string_view bytes, const std::s
     JsonValue root = text::parse_json_file(bytes);
     if (root.is_object() && !root.contains("model")) {
       if (root.contains("tokens_b64")) return vocabulary::read_compact_vocabulary(root);
-      if (root.contains("vocab")) return vocabulary::read_tekken(root);
+      // A vocab.json has an object, and needs the other files of its tokenizer.
+      if (root.contains("vocab") && root["vocab"].is_array()) return vocabulary::read_tekken(root);
     }
     return vocabulary::read_tokenizer_json(std::move(root), files);
   } catch (const Error& error) {
