@@ -413,6 +413,26 @@ TEST_CASE("MaskBuilder in counted text without a closing mark allows tokens that
   CHECK(judged.large > test::cases(100));
 }
 
+TEST_CASE("MaskBuilder in a pattern that counts words allows exactly what the automaton reads") {
+  const char* patterns[] = {"^(?:\\S+\\s+){0,3}\\S+$", "^$|(^(?:\\S+\\s+){0,9}\\S+$)",
+                            "^(?:[^ ]* ){0,30}[^ ]*$", "^(?:[^,b]*[,b]){2,12}[a-z]*$"};
+  Judged judged;
+  for (unsigned seed = 1; seed <= test::cases(24); ++seed) {
+    Fixture f(seed);
+    for (const char* pattern : patterns) {
+      const Occurrences length{0, f.random() % 2 == 0 ? Occurrences::unbounded : 40U};
+      INFO("seed " << seed << ", pattern " << pattern << ", at most " << length.max);
+      Grammar grammar;
+      const NodeId text = grammar.lexeme(compile_pattern(pattern), length, [](const TextDfa& some) {
+        return std::make_shared<const Dfa>(string_lexeme(some, ValueSyntax::json, '"'));
+      });
+      f.judge(grammar, grammar.sequence({text, grammar.literal(",")}), judged, "\"a");
+    }
+  }
+  CHECK(judged.states > test::cases(1000));
+  CHECK(judged.large > test::cases(500));
+}
+
 TEST_CASE("MaskBuilder allows a token that ends counted text where it may not stay inside") {
   // No text of three characters matches: a token of three must end the text after two of them.
   Judged judged;

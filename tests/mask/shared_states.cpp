@@ -5,11 +5,14 @@
 #include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/mask/shared_states.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 #include <support/catch.hpp>
@@ -79,6 +82,27 @@ TEST_CASE("SharedStates::slice is one for equal lexemes at the same state and tr
   CHECK(f.states.bytes() > after);
   CHECK(slice->inside().count() == 53);
   CHECK(f.slice('b', 1, 0)->inside().count() == 51);
+}
+
+TEST_CASE("SharedStates::slice serves states from which each token does the same") {
+  const Fixture f;
+  const auto words = std::make_shared<const Dfa>(
+      string_lexeme(compile_pattern("^(?:[a-z]+ ){0,20}[a-z]+$"), ValueSyntax::json, '"'));
+  const auto after = [&](std::string_view text) {
+    Dfa::State state = 0;
+    for (const char c : text) state = words->next(state, static_cast<std::uint8_t>(c));
+    return state;
+  };
+  std::string text = "\"a";
+  std::vector<const LexemeSlice*> slices;
+  for (int n = 1; n <= 21; ++n, text += " a")
+    slices.push_back(f.states.slice(words, after(text), 0));
+  CHECK((slices[0] == nullptr && slices[1] == nullptr));
+  REQUIRE(slices[2] != nullptr);
+  for (std::size_t n = 3; n < 20; ++n) CHECK(slices[n] == slices[2]);
+  CHECK(slices[20] == nullptr);  // no space may follow the last word
+  CHECK(f.states.slice(words, after("\"a"), 0) == slices[2]);
+  CHECK(slices[2]->inside().count() == 53);
 }
 
 TEST_CASE("SharedStates::mask is made on the first request and then kept") {

@@ -1,7 +1,12 @@
+#include <iterator>
 #include <random>
+#include <set>
 #include <string>
+#include <vector>
 
 #include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 
 #include <support/accepts.hpp>
 #include <support/catch.hpp>
@@ -68,4 +73,60 @@ TEST_CASE("Dfa keeps the language of its rows and only states that can reach acc
     REQUIRE(Dfa(sparse) == dfa);
     REQUIRE(Dfa(sparse).hash() == dfa.hash());
   }
+}
+
+TEST_CASE("Dfa::is_alike is true only where the texts that reach its states do the same",
+          "[property]") {
+  const std::string pieces[] = {
+      "a", "b", " ", ",", "\xC3\xA9", "\\n", "\\u00e9", "\"", "\xF0\x9F\x98\x80"};
+  const char* patterns[] = {"^(?:[ab]+ ){0,12}[ab]+$", "^(?:\\S+\\s+){0,9}\\S+$",
+                            "^(?:[^,]*,){0,9}[^,]{0,3}$", "^[a\u00e9]{0,9}$",
+                            "^(?:ab|ba){2,8}\\n?$"};
+  std::size_t alike = 0, different = 0;
+  for (unsigned seed = 1; seed <= 150; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    const Dfa dfa = string_lexeme(compile_pattern(patterns[random() % std::size(patterns)]),
+                                  ValueSyntax::json, '"');
+    std::vector<std::string> texts;
+    for (int n = 0; n < 20; ++n) {
+      std::string& text = texts.emplace_back();
+      for (std::size_t length = 1 + random() % 4; length > 0; --length) {
+        text += pieces[random() % std::size(pieces)];
+      }
+    }
+    for (int pair = 0; pair < 200; ++pair) {
+      const auto a = static_cast<Dfa::State>(random() % dfa.size());
+      const auto b = static_cast<Dfa::State>(random() % dfa.size());
+      std::set<Dfa::State> reached;
+      const auto follow = [&](Dfa::State state, const std::string& text, const auto& visit) {
+        for (const char c : text) {
+          if (state != Dfa::dead) state = dfa.next(state, static_cast<unsigned char>(c));
+          visit(state);
+        }
+      };
+      for (const std::string& text : texts) {
+        follow(a, text, [&](Dfa::State state) {
+          if (state != Dfa::dead) reached.insert(state);
+        });
+      }
+      const bool is_alike = dfa.is_alike(a, b, std::vector(reached.begin(), reached.end()));
+      REQUIRE(dfa.is_alike(a, a, std::vector(reached.begin(), reached.end())));
+      (is_alike ? alike : different) += a != b;
+      if (!is_alike) continue;
+      const auto flags = [&](Dfa::State state) {
+        return state == Dfa::dead ? -1
+                                  : dfa.accepting(state) + 2 * dfa.boundary(state) +
+                                        4 * dfa.closing(state) + 8 * dfa.live(state).empty();
+      };
+      for (const std::string& text : texts) {
+        std::vector<int> from_a, from_b;
+        follow(a, text, [&](Dfa::State state) { from_a.push_back(flags(state)); });
+        follow(b, text, [&](Dfa::State state) { from_b.push_back(flags(state)); });
+        REQUIRE(from_a == from_b);
+      }
+    }
+  }
+  CHECK(alike > 300);
+  CHECK(different > 300);
 }

@@ -35,6 +35,11 @@ class LexemeSlice {
   LexemeSlice(const Vocabulary& vocabulary, const core::ByteTrie& trie, const TokenClasses& classes,
               const text::Dfa& dfa, text::Dfa::State state, core::ByteTrie::NodeIndex node);
 
+  /// Whether each token does the same from another state of the lexeme, as far from the bound of a
+  /// pattern that counts words. Compares the states that tokens reach, O(of these x bytes), and may
+  /// be false where it is so.
+  [[nodiscard]] bool stands_for(const text::Dfa& dfa, text::Dfa::State other) const;
+
   [[nodiscard]] std::uint32_t max_units() const noexcept;
   /// The tokens that stay inside the lexeme or end exactly where it closes, with any number of
   /// units.
@@ -74,6 +79,8 @@ class LexemeSlice {
     bool plain;  // the class's tokens below are known
   };
 
+  static constexpr std::size_t max_reached = 1024;
+
   // One more than the most characters that its tokens have, where these are units; else 0.
   [[nodiscard]] std::size_t counted() const noexcept;
 
@@ -88,6 +95,8 @@ class LexemeSlice {
 
   std::size_t vocabulary_size_;
   const TokenClasses* classes_;
+  text::Dfa::State start_;
+  std::vector<text::Dfa::State> reached_;     // by tokens, ascending; empty if these are many
   std::optional<TokenClasses::Taken> plain_;  // tokens that stay and need no walk
   std::vector<std::vector<TokenId>> staying_ = std::vector<std::vector<TokenId>>(1);  // by units
   std::vector<CountedToken> closing_;

@@ -15,7 +15,7 @@ namespace tooldecode::mask {
 TOOLDECODE_INLINE LexemeSlice::LexemeSlice(const Vocabulary& vocabulary, const core::ByteTrie& trie,
                                            const TokenClasses& classes, const text::Dfa& dfa,
                                            text::Dfa::State state, core::ByteTrie::NodeIndex node)
-    : vocabulary_size_(vocabulary.size()), classes_(&classes) {
+    : vocabulary_size_(vocabulary.size()), classes_(&classes), start_(state) {
   if (node == 0) plain_ = classes.find(dfa, state);
   may_end_in_class_ = plain_ && plain_->counts && dfa.may_end_inside();
   if (node == 0 && !plain_) plain_ = classes.find_bounded(dfa, state);
@@ -27,7 +27,7 @@ TOOLDECODE_INLINE LexemeSlice::LexemeSlice(const Vocabulary& vocabulary, const c
   count_ = inside_.count();
   bytes_ += core::heap_bytes(sizeof *this) + core::heap_bytes(staying_) +
             core::heap_bytes(closing_) + core::heap_bytes(past_end_) + past_.bytes() +
-            inside_.bytes() + core::heap_bytes(by_limit_);
+            inside_.bytes() + core::heap_bytes(by_limit_) + core::heap_bytes(reached_);
   for (const std::vector<TokenId>& tokens : staying_) bytes_ += core::heap_bytes(tokens);
 }
 
@@ -98,6 +98,18 @@ TOOLDECODE_INLINE core::ByteTrie LexemeSlice::build(const Vocabulary& vocabulary
                                                     const text::Dfa& dfa, text::Dfa::State start,
                                                     core::ByteTrie::NodeIndex root) {
   std::vector<core::ByteTrie::Entry> suffixes;
+  std::vector<text::Dfa::State> reached;
+  std::vector<bool> is_reached(dfa.size());
+  const auto reach = [&](text::Dfa::State state) {
+    if (!is_reached[state]) reached.push_back(state);
+    is_reached[state] = true;
+  };
+  bool is_known = true;
+  if (plain_) {
+    const auto of_class = classes_->reached(*plain_, dfa, start, max_reached);
+    is_known            = !of_class.empty();
+    std::ranges::for_each(of_class, reach);
+  }
   std::vector<Visit> work{{root, start, 0, plain_.has_value()}};
   for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, in the memory order of the trie
     // Slices are shared, so no budget is charged for them, but they can be cancelled.
@@ -109,6 +121,7 @@ TOOLDECODE_INLINE core::ByteTrie LexemeSlice::build(const Vocabulary& vocabulary
       if (covered && !classes_->has_others(*plain_, child)) continue;
       const text::Dfa::State next = dfa.next(state, trie.label(child));
       if (next == text::Dfa::dead) continue;
+      reach(next);
       const bool begins        = dfa.boundary(state) && !dfa.closing(next);
       const std::uint32_t more = units + (begins ? 1 : 0);
       if (more >= staying_.size()) staying_.resize(more + 1);
@@ -128,7 +141,15 @@ TOOLDECODE_INLINE core::ByteTrie LexemeSlice::build(const Vocabulary& vocabulary
       work.push_back({child, next, more, covered});
     }
   }
+  if (is_known && reached.size() <= max_reached) {
+    reached_.assign(reached.begin(), reached.end());
+    std::ranges::sort(reached_);
+  }
   return core::ByteTrie(std::move(suffixes));
+}
+
+TOOLDECODE_INLINE bool LexemeSlice::stands_for(const text::Dfa& dfa, text::Dfa::State other) const {
+  return !reached_.empty() && dfa.is_alike(start_, other, reached_);
 }
 
 TOOLDECODE_INLINE void LexemeSlice::collect_past(const Vocabulary& vocabulary,

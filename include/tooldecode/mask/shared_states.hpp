@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -120,10 +119,23 @@ class SharedStates {
 
  private:
   static constexpr std::uint32_t asks_before_slice = 3;
-  struct Slice {
-    std::uint32_t asked = 0;
-    std::unique_ptr<const LexemeSlice> slice{};
+  static constexpr std::size_t compared_slices     = 4;
+  struct MadeSlice {
+    LexemeSlice slice;
     std::size_t counted = 0;  // bytes of the slice when it was last asked for; its masks are lazy
+  };
+  struct Slice {
+    std::uint32_t asked  = 0;
+    std::size_t compared = 0;        // so many of the slices made do not stand for it
+    MadeSlice* made      = nullptr;  // of this state, or of one from which tokens do the same
+  };
+  // A lexeme at one node of the trie. Where its states differ from token to token, as those of a
+  // pattern that counts words, none is asked for often: a slice is made for the 3rd, 6th, 12th, ...
+  // request of any of them, since it may stand for others.
+  struct Slices {
+    std::unordered_map<text::Dfa::State, Slice> by_state{};
+    std::vector<std::unique_ptr<MadeSlice>> made{};
+    std::uint32_t asked = 0, next = asks_before_slice;
   };
 
   struct Past {
@@ -135,6 +147,10 @@ class SharedStates {
   // The slice of JSON strings, in which most tokens of nearly every schema's texts are.
   void make_common_slice();
   static std::uint32_t next_number() noexcept;
+
+  // The slice that stands for a state, if one is there or is to be made now.
+  MadeSlice* find_slice(Slices& known, Slice& of_state, const text::Dfa& dfa,
+                        text::Dfa::State state, core::ByteTrie::NodeIndex node) const;
 
   // Equal tables are the same lexeme, whichever grammar made them.
   [[nodiscard]] std::size_t number(const text::DfaPointer& dfa) const;
@@ -149,8 +165,8 @@ class SharedStates {
   // Guards the following; taken after the automaton's, never before it.
   mutable core::WantedMutex mutex_{automaton_.waiters()};
   mutable std::unordered_multimap<std::uint64_t, std::pair<text::DfaPointer, std::size_t>> lexemes_;
-  mutable std::map<std::tuple<std::size_t, text::Dfa::State, core::ByteTrie::NodeIndex>, Slice>
-      slices_;
+  mutable std::map<std::pair<std::size_t, core::ByteTrie::NodeIndex>, Slices> slices_;
+  mutable std::size_t sliced_states_ = 0;
   mutable std::unordered_multimap<std::uint64_t, Past> past_;  // by the hash of `after`
   mutable std::vector<std::unique_ptr<const MaskEntry>> masks_;
   mutable std::size_t bytes_ = 0;

@@ -57,15 +57,35 @@ TOOLDECODE_INLINE const LexemeSlice* SharedStates::slice(const text::DfaPointer&
                                                          text::Dfa::State state,
                                                          core::ByteTrie::NodeIndex node) const {
   const std::lock_guard lock(mutex_);
-  Slice& known = slices_[{number(dfa), state, node}];
-  if (!known.slice && ++known.asked >= asks_before_slice) {
-    known.slice = std::make_unique<LexemeSlice>(*vocabulary_, *trie_, *classes_, *dfa, state, node);
+  Slices& known              = slices_[{number(dfa), node}];
+  const auto [found, is_new] = known.by_state.try_emplace(state);
+  sliced_states_ += is_new ? 1 : 0;
+  Slice& of_state = found->second;
+  ++of_state.asked;
+  if (of_state.made == nullptr) {
+    of_state.made = find_slice(known, of_state, *dfa, state, node);
+    if (of_state.made == nullptr) return nullptr;
   }
-  if (known.slice) {
-    const std::size_t bytes = known.slice->bytes();
-    bytes_ += bytes - std::exchange(known.counted, bytes);
+  const std::size_t bytes = of_state.made->slice.bytes();
+  bytes_ += bytes - std::exchange(of_state.made->counted, bytes);
+  return &of_state.made->slice;
+}
+
+TOOLDECODE_INLINE SharedStates::MadeSlice* SharedStates::find_slice(
+    Slices& known, Slice& of_state, const text::Dfa& dfa, text::Dfa::State state,
+    core::ByteTrie::NodeIndex node) const {
+  const std::size_t made  = known.made.size();
+  const std::size_t first = std::max(of_state.compared, made - std::min(made, compared_slices));
+  of_state.compared       = made;
+  for (std::size_t i = made; i > first; --i) {
+    if (known.made[i - 1]->slice.stands_for(dfa, state)) return known.made[i - 1].get();
   }
-  return known.slice.get();
+  const bool is_due = ++known.asked == known.next;
+  if (is_due) known.next *= 2;
+  if (!is_due && of_state.asked < asks_before_slice) return nullptr;
+  known.made.emplace_back(
+      new MadeSlice{LexemeSlice(*vocabulary_, *trie_, *classes_, dfa, state, node)});
+  return known.made.back().get();
 }
 
 TOOLDECODE_INLINE const LexemeSlice& SharedStates::ready_slice(
@@ -100,8 +120,10 @@ TOOLDECODE_INLINE std::size_t SharedStates::bytes() const {
   const std::size_t states = automaton_.bytes();
   const std::lock_guard lock(mutex_);
   using core::heap_bytes;
-  constexpr std::size_t node = heap_bytes(4 * sizeof(void*) + sizeof *slices_.begin());
-  return states + bytes_ + heap_bytes(masks_) + node * slices_.size() + heap_bytes(lexemes_);
+  constexpr std::size_t lexeme = heap_bytes(4 * sizeof(void*) + sizeof *slices_.begin());
+  constexpr std::size_t state  = heap_bytes(2 * sizeof(void*) + sizeof(Slice));
+  return states + bytes_ + heap_bytes(masks_) + lexeme * slices_.size() + state * sliced_states_ +
+         heap_bytes(lexemes_);
 }
 
 TOOLDECODE_INLINE void SharedStates::make_common_slice() {

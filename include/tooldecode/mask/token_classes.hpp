@@ -62,10 +62,11 @@ class TokenClasses {
   /// The class of which a lexeme accepts most tokens from a state, nearly all of them or of the
   /// short ones, leaving aside bounds on its units.
   [[nodiscard]] std::optional<Taken> find(const text::Dfa& dfa, text::Dfa::State state) const;
-  /// The states after and inside the characters of texts of a class that are not apart; empty if
-  /// they are many.
+  /// The states after and inside the characters of texts of a class that are not apart and no
+  /// longer than its tokens; empty if they are more than `limit`.
   [[nodiscard]] std::vector<text::Dfa::State> reached(const Taken& taken, const text::Dfa& dfa,
-                                                      text::Dfa::State state) const;
+                                                      text::Dfa::State state,
+                                                      std::size_t limit = max_bounded) const;
   /// The largest ASCII class of which a lexeme accepts the tokens of at most `most` characters from
   /// a state, leaving aside bounds on its units, and none that is longer, as `[0-9A-Z]{8}-` does.
   /// The lexeme does not end in them.

@@ -105,13 +105,17 @@ TOOLDECODE_INLINE std::optional<TokenClasses::Taken> TokenClasses::find(
   return best;
 }
 
-TOOLDECODE_INLINE std::vector<text::Dfa::State> TokenClasses::reached(
-    const Taken& taken, const text::Dfa& dfa, text::Dfa::State state) const {
+TOOLDECODE_INLINE std::vector<text::Dfa::State> TokenClasses::reached(const Taken& taken,
+                                                                      const text::Dfa& dfa,
+                                                                      text::Dfa::State state,
+                                                                      std::size_t limit) const {
   std::vector<text::Dfa::State> states;
+  std::vector<bool> known(dfa.size());
   const auto follow = [&](text::Dfa::State from, std::uint8_t byte) {
     const text::Dfa::State to = dfa.next(from, byte);
-    if (to == text::Dfa::dead) return;
-    if (std::find(states.begin(), states.end(), to) == states.end()) states.push_back(to);
+    if (to == text::Dfa::dead || known[to]) return;
+    known[to] = true;
+    states.push_back(to);
   };
   std::vector<std::uint8_t> bytes = distinct_bytes(dfa);
   std::erase_if(bytes, [&](std::uint8_t byte) {
@@ -121,11 +125,14 @@ TOOLDECODE_INLINE std::vector<text::Dfa::State> TokenClasses::reached(
     const auto byte = static_cast<std::uint8_t>(b);
     if (classes_[taken.k].by_first_byte[b] != 0 && !taken.apart.contains(byte)) follow(state, byte);
   }
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    if (states.size() > max_bounded) return {};
-    for (const std::uint8_t byte : bytes) follow(states[i], byte);
+  std::size_t followed = 0;
+  for (std::size_t depth = 1; depth < classes_[taken.k].longest; ++depth) {
+    for (const std::size_t last = states.size(); followed < last; ++followed) {
+      if (states.size() > limit) return {};
+      for (const std::uint8_t byte : bytes) follow(states[followed], byte);
+    }
   }
-  return states;
+  return states.size() > limit ? std::vector<text::Dfa::State>() : states;
 }
 
 TOOLDECODE_INLINE std::optional<TokenClasses::Taken> TokenClasses::find_bounded(

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
@@ -125,6 +126,10 @@ class Dfa {
   [[nodiscard]] bool boundary(State state) const noexcept { return has(state, 2); }
   [[nodiscard]] bool closing(State state) const noexcept { return has(state, 4); }
   [[nodiscard]] const ByteSet& live(State state) const noexcept;
+  /// Whether `b` is to `a` as another place of a pattern that repeats: the states `among`, ascending,
+  /// which some texts reach from `a`, have partners that the same texts reach from `b`, with equal
+  /// flags and refused bytes. May be false where this is so. O(of these x columns).
+  [[nodiscard]] bool is_alike(State a, State b, std::span<const State> among) const;
   [[nodiscard]] std::size_t bytes() const noexcept;
   /// Hash of the whole table: equal automata have equal hashes in every process.
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }

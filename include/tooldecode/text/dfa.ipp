@@ -2,9 +2,11 @@
 /// Definitions of dfa.hpp.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/text/dfa.hpp>
@@ -84,6 +86,44 @@ TOOLDECODE_INLINE Dfa::State Dfa::next_inside(State state, std::uint8_t byte) co
   const Placed& block = block_of(state);
   const State to      = table_[row_inside(block, state) * columns_ + column_[byte]];
   return to == dead ? to : target(block, to);
+}
+
+TOOLDECODE_INLINE bool Dfa::is_alike(State a, State b, std::span<const State> among) const {
+  std::vector<State> partners(among.size(), dead);
+  std::vector<std::pair<State, State>> work{{a, b}};
+  const auto pair = [&](State from, State to) {
+    const auto at = std::ranges::lower_bound(among, from);
+    if (at == among.end() || *at != from) return true;
+    State& partner = partners[static_cast<std::size_t>(at - among.begin())];
+    if (partner != dead) return partner == to;
+    partner = to;
+    work.emplace_back(from, to);
+    return true;
+  };
+  std::map<const Placed*, const Placed*> blocks;  // those compared
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    const auto [from, to] = work[i];
+    if ((from < rows_) != (to < rows_)) return false;
+    if (from < rows_) {
+      if (flags_[from] != flags_[to]) return false;
+      for (std::size_t c = 0; c < columns_; ++c) {
+        const State next = table_[from * columns_ + c], moved = table_[to * columns_ + c];
+        if ((next == dead) != (moved == dead)) return false;
+        if (next != dead && !pair(next, moved)) return false;
+      }
+      continue;
+    }
+    // States at one place of blocks with the same rows differ in the blocks' exits alone.
+    const Placed &block = block_of(from), &other = block_of(to);
+    if (block.row != other.row || from - block.first != to - other.first) return false;
+    const auto [known, is_new] = blocks.emplace(&block, &other);
+    if (known->second != &other) return false;
+    const std::size_t last = &block == &placed_.back() ? exits_.size() : (&block + 1)->exits;
+    for (std::size_t e = block.exits; is_new && e < last; ++e) {
+      if (!pair(exits_[e], exits_[e - block.exits + other.exits])) return false;
+    }
+  }
+  return true;
 }
 
 TOOLDECODE_INLINE void Dfa::mark_columns(ByteSet& begins) const noexcept {
