@@ -53,10 +53,11 @@ if [ $parts != server ]; then
       -I"$sources/src" -I"$sources/common" -I"$sources/ggml/include" -I"$sources/vendor" -I"$sources/tools/server" \
       -I"$sources/tools/mtmd" "$sources/tests/$name.cpp" -o "$work/$name" -L"$libraries" -lllama-server-impl -lmtmd \
       -lllama-common -lllama -lggml -lggml-base -Wl,-rpath,"$libraries" -lpthread
-    (cd "$sources" && "$work/$name") > "$work/out" 2>&1 || { echo "$name: ended with $?"; status=1; }
-    grep -a -A 20 -m 5 -E '^compared: (DIFFERENT|refused|read by)' "$work/out" || true
-    echo "$name: $(grep -a '^compared: [0-9]' "$work/out" || { tail -n 20 "$work/out"; echo "no grammar was compared"; })"
-    grep -aq '^compared: [1-9]' "$work/out" || status=1
+    # What is compared is on stderr: together, lines of one would begin within those of the other.
+    (cd "$sources" && "$work/$name") > "$work/out" 2> "$work/compared" || { echo "$name: ended with $?"; status=1; }
+    grep -a -A 20 -m 5 -E '^compared: (DIFFERENT|refused|read by)' "$work/compared" || true
+    echo "$name: $(grep -a '^compared: [0-9]' "$work/compared" || { tail -n 20 "$work/out" "$work/compared"; echo "no grammar was compared"; })"
+    grep -aq '^compared: [1-9]' "$work/compared" || status=1
   done
 fi
 exit $status

@@ -246,6 +246,33 @@ TEST_CASE("MaskBuilder over a keyed set allows exactly the tokens that the autom
   CHECK(judged.large > test::cases(100));
 }
 
+TEST_CASE("MaskBuilder in a key that may be unknown keeps what may follow the key") {
+  Fixture f(1);
+  Grammar grammar;
+  KeyedSet set{.members = {}, .others = {}, .separator = grammar.literal(",")};
+  const DfaPointer& key = any_string(ValueSyntax::json, '"');
+  set.others.push_back({key, grammar.literal(":1")});
+  set.members.push_back({{"\"abc\""}, grammar.literal(":2"), false});
+  const Automaton::State initial = f.shared.automaton().add(
+      grammar, grammar.sequence({grammar.literal("{"), grammar.keyed_set(set)}));
+  const Dfa::State inside  = key->next(0, '"');
+  const LexemeSlice& slice = f.shared.ready_slice(key, inside, 0);
+  const auto kept          = [&](Automaton::State state) {
+    Automaton::Cursor walk(f.shared.automaton());
+    const auto frame = walk.in_other_key(f.shared.automaton().positions(state)[0], 0, inside);
+    return f.shared.find_past(slice, walk.positions(walk.after({frame})));
+  };
+  const auto a = f.shared.automaton().advance(initial, "{\"a").value();
+  const auto b = f.shared.automaton().advance(initial, "{\"ab").value();
+  REQUIRE(kept(a) == nullptr);
+  (void)MaskBuilder(f.shared, f.vocabulary.size()).build(a);
+  const PastTokens* past = kept(a);
+  REQUIRE(past != nullptr);
+  CHECK(!past->empty());
+  (void)MaskBuilder(f.shared, f.vocabulary.size()).build(b);
+  CHECK(kept(b) == past);
+}
+
 TEST_CASE("MaskBuilder over items that may not repeat allows exactly what the automaton reads") {
   Judged judged;
   const std::string patterns[] = {"", "^[ab:,]?$", "^[^a]{0,2}$", "^(a|b|0,?)$", "^[ab01 ]+$"};

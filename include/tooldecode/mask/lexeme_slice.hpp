@@ -35,9 +35,8 @@ class LexemeSlice {
   LexemeSlice(const Vocabulary& vocabulary, const core::ByteTrie& trie, const TokenClasses& classes,
               const text::Dfa& dfa, text::Dfa::State state, core::ByteTrie::NodeIndex node);
 
-  /// Whether each token does the same from another state of the lexeme, as far from the bound of a
-  /// pattern that counts words. Compares the states that tokens reach, O(of these x bytes), and may
-  /// be false where it is so.
+  /// Whether each token does the same from another state of the lexeme. So it is for a pattern that
+  /// counts words, far from its bound. May be false where it is so; see Dfa::is_alike.
   [[nodiscard]] bool stands_for(const text::Dfa& dfa, text::Dfa::State other) const;
 
   [[nodiscard]] std::uint32_t max_units() const noexcept;

@@ -104,7 +104,7 @@ TOOLDECODE_INLINE core::ByteTrie LexemeSlice::build(const Vocabulary& vocabulary
     if (!is_reached[state]) reached.push_back(state);
     is_reached[state] = true;
   };
-  bool is_known = true;
+  bool is_known = true;  // what tokens of the class reach
   if (plain_) {
     const auto of_class = classes_->reached(*plain_, dfa, start, max_reached);
     is_known            = !of_class.empty();

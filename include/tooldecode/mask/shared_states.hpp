@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -87,7 +88,7 @@ class SharedStates {
                                                core::ByteTrie::NodeIndex node) const;
 
   /// Those of a slice's `past_end` that the positions `after` the lexeme accept; null until
-  /// `keep_past` was called.
+  /// `keep_past` was called, once, by who holds the automaton's lock.
   [[nodiscard]] const PastTokens* find_past(const LexemeSlice& slice,
                                             std::span<const grammar::StackFrame> after) const;
   const PastTokens& keep_past(const LexemeSlice& slice, std::span<const grammar::StackFrame> after,
@@ -126,18 +127,21 @@ class SharedStates {
   };
   struct Slice {
     std::uint32_t asked  = 0;
-    std::size_t compared = 0;        // so many of the slices made do not stand for it
+    std::size_t compared = 0;  // how many slices there were when it was last compared with some
     MadeSlice* made      = nullptr;  // of this state, or of one from which tokens do the same
   };
   // A lexeme at one node of the trie. Where its states differ from token to token, as those of a
-  // pattern that counts words, none is asked for often: a slice is made for the 3rd, 6th, 12th, ...
-  // request of any of them, since it may stand for others.
+  // pattern that counts words, none is asked for often. So a slice, which may serve others, is also
+  // made for the 3rd, 6th, 12th, ... request that no slice serves.
   struct Slices {
     std::unordered_map<text::Dfa::State, Slice> by_state{};
     std::vector<std::unique_ptr<MadeSlice>> made{};
     std::uint32_t asked = 0, next = asks_before_slice;
-  };
 
+    [[nodiscard]] std::size_t bytes() const {
+      return core::heap_bytes(by_state) + core::heap_bytes(made);
+    }
+  };
   struct Past {
     const LexemeSlice* slice;
     std::vector<grammar::StackFrame> after;
@@ -151,6 +155,12 @@ class SharedStates {
   // The slice that stands for a state, if one is there or is to be made now.
   MadeSlice* find_slice(Slices& known, Slice& of_state, const text::Dfa& dfa,
                         text::Dfa::State state, core::ByteTrie::NodeIndex node) const;
+
+  // Many slices of keys share what is behind them.
+  static std::uint64_t past_hash(const LexemeSlice& slice,
+                                 std::span<const grammar::StackFrame> after) noexcept {
+    return grammar::hash_of(after) + std::hash<const void*>{}(&slice);
+  }
 
   // Equal tables are the same lexeme, whichever grammar made them.
   [[nodiscard]] std::size_t number(const text::DfaPointer& dfa) const;
@@ -166,8 +176,7 @@ class SharedStates {
   mutable core::WantedMutex mutex_{automaton_.waiters()};
   mutable std::unordered_multimap<std::uint64_t, std::pair<text::DfaPointer, std::size_t>> lexemes_;
   mutable std::map<std::pair<std::size_t, core::ByteTrie::NodeIndex>, Slices> slices_;
-  mutable std::size_t sliced_states_ = 0;
-  mutable std::unordered_multimap<std::uint64_t, Past> past_;  // by the hash of `after`
+  mutable std::unordered_multimap<std::uint64_t, Past> past_;  // by past_hash
   mutable std::vector<std::unique_ptr<const MaskEntry>> masks_;
   mutable std::size_t bytes_ = 0;
   mutable std::weak_ptr<StatesReset> renewal_;

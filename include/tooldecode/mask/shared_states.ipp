@@ -57,15 +57,13 @@ TOOLDECODE_INLINE const LexemeSlice* SharedStates::slice(const text::DfaPointer&
                                                          text::Dfa::State state,
                                                          core::ByteTrie::NodeIndex node) const {
   const std::lock_guard lock(mutex_);
-  Slices& known              = slices_[{number(dfa), node}];
-  const auto [found, is_new] = known.by_state.try_emplace(state);
-  sliced_states_ += is_new ? 1 : 0;
-  Slice& of_state = found->second;
+  Slices& known            = slices_[{number(dfa), node}];
+  const std::size_t before = known.bytes();
+  Slice& of_state          = known.by_state[state];
   ++of_state.asked;
-  if (of_state.made == nullptr) {
-    of_state.made = find_slice(known, of_state, *dfa, state, node);
-    if (of_state.made == nullptr) return nullptr;
-  }
+  if (of_state.made == nullptr) of_state.made = find_slice(known, of_state, *dfa, state, node);
+  bytes_ += known.bytes() - before;
+  if (of_state.made == nullptr) return nullptr;
   const std::size_t bytes = of_state.made->slice.bytes();
   bytes_ += bytes - std::exchange(of_state.made->counted, bytes);
   return &of_state.made->slice;
@@ -76,15 +74,16 @@ TOOLDECODE_INLINE SharedStates::MadeSlice* SharedStates::find_slice(
     core::ByteTrie::NodeIndex node) const {
   const std::size_t made  = known.made.size();
   const std::size_t first = std::max(of_state.compared, made - std::min(made, compared_slices));
-  of_state.compared       = made;
   for (std::size_t i = made; i > first; --i) {
     if (known.made[i - 1]->slice.stands_for(dfa, state)) return known.made[i - 1].get();
   }
-  const bool is_due = ++known.asked == known.next;
-  if (is_due) known.next *= 2;
+  of_state.compared = made;
+  const bool is_due = ++known.asked >= known.next;
   if (!is_due && of_state.asked < asks_before_slice) return nullptr;
-  known.made.emplace_back(
+  std::unique_ptr<MadeSlice> fresh(
       new MadeSlice{LexemeSlice(*vocabulary_, *trie_, *classes_, dfa, state, node)});
+  known.made.push_back(std::move(fresh));
+  if (is_due) known.next = 2 * known.asked;
   return known.made.back().get();
 }
 
@@ -98,7 +97,7 @@ TOOLDECODE_INLINE const LexemeSlice& SharedStates::ready_slice(
 TOOLDECODE_INLINE const PastTokens* SharedStates::find_past(
     const LexemeSlice& slice, std::span<const grammar::StackFrame> after) const {
   const std::lock_guard lock(mutex_);
-  const auto [first, last] = past_.equal_range(grammar::hash_of(after));
+  const auto [first, last] = past_.equal_range(past_hash(slice, after));
   const auto known         = std::find_if(first, last, [&](const auto& entry) {
     return entry.second.slice == &slice && std::ranges::equal(entry.second.after, after);
   });
@@ -109,10 +108,9 @@ TOOLDECODE_INLINE const PastTokens& SharedStates::keep_past(
     const LexemeSlice& slice, std::span<const grammar::StackFrame> after, PastTokens tokens) const {
   tokens.shrink_to_fit();
   const std::lock_guard lock(mutex_);
-  const auto kept = past_.emplace(grammar::hash_of(after),
+  const auto kept = past_.emplace(past_hash(slice, after),
                                   Past{&slice, {after.begin(), after.end()}, std::move(tokens)});
-  bytes_ += core::heap_bytes(3 * sizeof(void*) + sizeof kept->second) +
-            core::heap_bytes(kept->second.after) + core::heap_bytes(kept->second.tokens);
+  bytes_ += core::heap_bytes(kept->second.after) + core::heap_bytes(kept->second.tokens);
   return kept->second.tokens;
 }
 
@@ -121,8 +119,7 @@ TOOLDECODE_INLINE std::size_t SharedStates::bytes() const {
   const std::lock_guard lock(mutex_);
   using core::heap_bytes;
   constexpr std::size_t lexeme = heap_bytes(4 * sizeof(void*) + sizeof *slices_.begin());
-  constexpr std::size_t state  = heap_bytes(2 * sizeof(void*) + sizeof(Slice));
-  return states + bytes_ + heap_bytes(masks_) + lexeme * slices_.size() + state * sliced_states_ +
+  return states + bytes_ + heap_bytes(masks_) + lexeme * slices_.size() + heap_bytes(past_) +
          heap_bytes(lexemes_);
 }
 

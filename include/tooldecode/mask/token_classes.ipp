@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bitset>
 #include <numeric>
+#include <unordered_set>
 
 #include <tooldecode/mask/token_classes.hpp>
 
@@ -110,12 +111,10 @@ TOOLDECODE_INLINE std::vector<text::Dfa::State> TokenClasses::reached(const Take
                                                                       text::Dfa::State state,
                                                                       std::size_t limit) const {
   std::vector<text::Dfa::State> states;
-  std::vector<bool> known(dfa.size());
+  std::unordered_set<text::Dfa::State> known;
   const auto follow = [&](text::Dfa::State from, std::uint8_t byte) {
     const text::Dfa::State to = dfa.next(from, byte);
-    if (to == text::Dfa::dead || known[to]) return;
-    known[to] = true;
-    states.push_back(to);
+    if (to != text::Dfa::dead && known.insert(to).second) states.push_back(to);
   };
   std::vector<std::uint8_t> bytes = distinct_bytes(dfa);
   std::erase_if(bytes, [&](std::uint8_t byte) {

@@ -126,9 +126,9 @@ class Dfa {
   [[nodiscard]] bool boundary(State state) const noexcept { return has(state, 2); }
   [[nodiscard]] bool closing(State state) const noexcept { return has(state, 4); }
   [[nodiscard]] const ByteSet& live(State state) const noexcept;
-  /// Whether `b` is to `a` as another place of a pattern that repeats: the states `among`, ascending,
-  /// which some texts reach from `a`, have partners that the same texts reach from `b`, with equal
-  /// flags and refused bytes. May be false where this is so. O(of these x columns).
+  /// Whether each text does the same from `a` and from `b` while it stays among these states from
+  /// `a`, ascending: the states that it leads to have equal flags and refuse the same bytes. May be
+  /// false where this is so. O(these states x columns), times a logarithm; can be cancelled.
   [[nodiscard]] bool is_alike(State a, State b, std::span<const State> among) const;
   [[nodiscard]] std::size_t bytes() const noexcept;
   /// Hash of the whole table: equal automata have equal hashes in every process.

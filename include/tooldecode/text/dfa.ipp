@@ -102,6 +102,7 @@ TOOLDECODE_INLINE bool Dfa::is_alike(State a, State b, std::span<const State> am
   };
   std::map<const Placed*, const Placed*> blocks;  // those compared
   for (std::size_t i = 0; i < work.size(); ++i) {
+    if (i % 64 == 0) BuildBudget::spend(0);
     const auto [from, to] = work[i];
     if ((from < rows_) != (to < rows_)) return false;
     if (from < rows_) {
