@@ -294,3 +294,30 @@ TEST_CASE("make_grammar_sampler leaves only end tokens once a mask passes its li
       td::llama_cpp::make_grammar_sampler(cache.get("root ::= \"a\"", "root"), std::nullopt));
   CHECK_FALSE(ends(small));
 }
+
+TEST_CASE("without_text_before_calls drops the text before a required call and nothing else") {
+  using td::llama_cpp::without_text_before_calls;
+  const auto changed = [](const std::string& root) {
+    const std::string before = "char ::= [a-z]\n", after = "\nuntil-7 ::= | [^<] until-7\n";
+    const std::string whole = without_text_before_calls(before + root + after);
+    REQUIRE(whole.starts_with(before));
+    REQUIRE(whole.ends_with(after));
+    return whole.substr(before.size(), whole.size() - before.size() - after.size());
+  };
+  CHECK(changed("root ::= \"<|im_start|>assistant\\n\" space until-7? tool-calls") ==
+        "root ::= \"<|im_start|>assistant\\n\" space tool-calls");
+  CHECK(changed("root ::= (\"<think>\" space until-5 (\"</think>\" | ))? space until-7 space "
+                "tool-call-root") ==
+        "root ::= (\"<think>\" space until-5 (\"</think>\" | ))? space space tool-call-root");
+  for (const std::string root :
+       {"root ::= tool-call | tool-calls", "root ::= \"a\" until-7", "root ::= until-7? tool-calls",
+        "root ::= \"a\" until-7? (tool-calls)", "root ::= \"a\" until-7? tool-calls space",
+        "root ::= \"a\" until-x? tool-calls", "root ::= \"a\" until-7? json-value",
+        "roots ::= \"a\" until-7? tool-calls", "root ::= \" until-7? tool-call\""}) {
+    INFO(root);
+    CHECK(changed(root) == root);
+  }
+  CHECK(without_text_before_calls("root ::= \"a\" until-7? tool-calls") ==
+        "root ::= \"a\" tool-calls");
+  CHECK(without_text_before_calls("").empty());
+}

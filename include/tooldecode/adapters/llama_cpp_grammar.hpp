@@ -69,6 +69,37 @@ struct GrammarTriggers {
   return Vocabulary(entries, std::move(options));
 }
 
+/// A grammar of llama-server for an answer with a required call, without the text that it lets stand
+/// before the call; other grammars as they are. Reasoning before the call stays.
+///
+/// Such a root ends with a rule `until-N`, any text without what opens a call, and a rule of calls.
+///
+/// \par Complexity  O(bytes of the grammar)
+[[nodiscard]] inline std::string without_text_before_calls(std::string_view grammar) {
+  const std::string whole(grammar);
+  constexpr std::string_view head = "root ::= ";
+  std::size_t begin               = 0;
+  while (grammar.substr(begin, head.size()) != head) {
+    begin = grammar.find('\n', begin);
+    if (begin++ == grammar.npos) return whole;
+  }
+  const std::string_view root = grammar.substr(begin, grammar.find('\n', begin) - begin);
+  const std::size_t text      = root.rfind(" until-");
+  if (text == root.npos) return whole;
+  const std::size_t after = root.find(' ', text + 1);
+  if (after == root.npos) return whole;
+  std::string_view rule = root.substr(text + 7, after - text - 7);
+  if (rule.ends_with('?')) rule.remove_suffix(1);
+  std::string_view calls = root.substr(after + 1);
+  if (calls.starts_with("space ")) calls.remove_prefix(6);
+  const bool is_number = !rule.empty() && rule.find_first_not_of("0123456789") == rule.npos;
+  const bool are_calls =
+      calls.find("tool-call") != calls.npos &&
+      calls.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == calls.npos;
+  if (!is_number || !are_calls) return whole;
+  return whole.substr(0, begin + text) + whole.substr(begin + after);
+}
+
 /// A model's vocabulary, and the last constraints that were built over it: a server makes a sampler
 /// for each request, often of the same grammar.
 ///

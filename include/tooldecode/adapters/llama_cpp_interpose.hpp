@@ -7,11 +7,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include <tooldecode/adapters/llama_cpp_grammar.hpp>
 #include <tooldecode/version.hpp>
@@ -44,13 +47,22 @@ inline void say_once() {
   std::fprintf(stderr, "tooldecode %s: enforces this program's grammars\n", version.data());
 }
 
+/// Whether TOOLDECODE_REQUIRED_CALLS is set, and not to 0: a required call then has no text before
+/// it.
+inline bool requires_calls_alone() {
+  const char* const given = std::getenv("TOOLDECODE_REQUIRED_CALLS");
+  return given != nullptr && *given != '\0' && std::string_view(given) != "0";
+}
+
 /// Null if there is no grammar, or if it is refused; the reason is then on stderr.
 inline llama_sampler* make(const llama_vocab* vocab, const char* grammar, const char* root,
                            const std::optional<GrammarTriggers>& triggers) {
   if (grammar == nullptr || *grammar == '\0' || root == nullptr) return nullptr;
   try {
-    llama_sampler* const sampler =
-        make_grammar_sampler(cache_of(vocab)->get(grammar, root), triggers);
+    const std::string read       = triggers || !requires_calls_alone()
+                                       ? std::string(grammar)
+                                       : without_text_before_calls(grammar);
+    llama_sampler* const sampler = make_grammar_sampler(cache_of(vocab)->get(read, root), triggers);
     say_once();
     return sampler;
   } catch (const std::exception& error) {
