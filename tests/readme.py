@@ -607,6 +607,14 @@ def required_table() -> str:
                    f"{row['greetings']} of {greetings}"] for row in found["rows"]])
 
 
+def required_llama_server_table() -> str:
+    """Of how many questions a llama-server makes the call that is required."""
+    found = results("required_llama_server")
+    return table(["model", "llama-server", "with the library", "with `TOOLDECODE_REQUIRED_CALLS=1`"],
+                 [[row["model"], *(f"{row[name]} of {found['questions']}" for name in ("alone", "library", "required_calls"))]
+                  for row in found["rows"]])
+
+
 def engines_table() -> str:
     """Medians that an engine's interface gives; all cells are in the file."""
     measured = results("engines")["results"]
@@ -671,7 +679,7 @@ def cuda_sentences() -> list[str]:
 
 TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_speed, "fr_spec_sampled": fr_spec_sampled,
           "fr_spec_rounds": fr_spec_rounds, "pruned": pruned_tables,
-          "fr_spec_coverage": fr_spec_coverage, "required": required_table, "compile_time": compile_time_table, "cuda": cuda_table, "engines": engines_table,
+          "fr_spec_coverage": fr_spec_coverage, "required": required_table, "required_llama_server": required_llama_server_table, "compile_time": compile_time_table, "cuda": cuda_table, "engines": engines_table,
           "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
           "guessed": guessed_table, "restbench": restbench_table, "guesses": guesses_table,

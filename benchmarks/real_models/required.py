@@ -1,17 +1,24 @@
 """Counts the calls that models make for six questions and three greetings with the defaults of `tooldecode serve`.
 
     python3 benchmarks/real_models/required.py PROGRAM MODEL... [--json OUT]
+    python3 benchmarks/real_models/required.py PROGRAM FILE.gguf... --llama-server LLAMA_SERVER LIBRARY [--json OUT]
 
 PROGRAM is `tooldecode`, built with llama.cpp; MODEL is an argument of `serve --model`. Each model gets the three
 tools of examples/data/tools.json and answers greedily, once with `tool_choice: "required"` and once with "auto". A
 call counts if the package jsonschema accepts its arguments. Greetings need no tool. Nine questions test the server,
 not a model.
+
+The second form asks a llama-server for the calls that are required: as it is, with LIBRARY (libtooldecode_llama.so)
+loaded first, and with TOOLDECODE_REQUIRED_CALLS=1 too.
 """
 import argparse
 import json
+import os
 import pathlib
+import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -80,22 +87,93 @@ def row_of(program, model):
         server.wait(timeout=60)
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def asked_of_llama_server(command, model, **environment):
+    """The answers of a llama-server to the questions where a call is required."""
+    url = f"http://127.0.0.1:{(port := free_port())}"
+    server = subprocess.Popen([command, "-m", model, "--jinja", "--port", str(port), "-t", "2", "-c", "4096"],
+                              env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              text=True, encoding="utf-8", errors="replace")
+    said = []  # of which the server writes too much for a pipe
+    reader = threading.Thread(target=lambda: said.extend(line for line in server.stderr if "tooldecode" in line))
+    reader.start()
+    try:
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(url + "/health", timeout=10).close()
+                break
+            except OSError:
+                if server.poll() is not None:
+                    raise SystemExit(f"{command} ended with {server.returncode}") from None
+                time.sleep(0.2)
+        messages = [asked(url, "model", question, "required") for question in QUESTIONS]
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
+        reader.join()
+    is_used = any("enforces this program's grammars" in line for line in said)
+    if is_used != ("LD_PRELOAD" in environment):
+        raise SystemExit(f"{model}: the library was {'' if is_used else 'not '}used: {said}")
+    return messages
+
+
+def llama_server_row(command, library, model):
+    row = {"model": pathlib.Path(model).name.removesuffix(".gguf"), "answers": []}
+    loaded = {"LD_PRELOAD": str(pathlib.Path(library).resolve())}
+    for name, environment in (("alone", {}), ("library", loaded),
+                              ("required_calls", {**loaded, "TOOLDECODE_REQUIRED_CALLS": "1"})):
+        messages = asked_of_llama_server(command, model, **environment)
+        row[name] = sum(map(is_call, messages))
+        row["answers"] += [{"server": name, "question": question, "message": message}
+                           for question, message in zip(QUESTIONS, messages)]
+    return row
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("program")
     parser.add_argument("models", nargs="+")
-    parser.add_argument("--json")
+    parser.add_argument("--llama-server", nargs=2, metavar=("LLAMA_SERVER", "LIBRARY"))
+    parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
+    rows = llama_server_rows(options) if options.llama_server else serve_rows(options)
+    if options.json:
+        record = {"made_by": run_record.run_record([options.program, "--made-by"], [], command_of(options)),
+                  "questions": len(QUESTIONS), "greetings": len(GREETINGS), "rows": rows}
+        options.json.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def command_of(options):
+    if not options.llama_server:
+        return ["python3", *sys.argv]
+    models = [pathlib.Path(model).name for model in options.models]  # lie anywhere
+    return ["python3", sys.argv[0], "PROGRAM", *models, "--llama-server", "LLAMA_SERVER", "LIBRARY"]
+
+
+def llama_server_rows(options):
+    rows = []
+    print("| model | llama-server | with the library | with required calls alone |\n| --- | ---: | ---: | ---: |")
+    for model in options.models:
+        row = llama_server_row(*options.llama_server, model)
+        rows.append(row)
+        print(f"| {row['model']} | " + " | ".join(f"{row[name]} of {len(QUESTIONS)}" for name in
+                                                   ("alone", "library", "required_calls")) + " |", flush=True)
+    return rows
+
+
+def serve_rows(options):
     rows = []
     print("| model | required | auto | answers without a call to greetings |\n| --- | ---: | ---: | ---: |")
     for model in options.models:
         rows.append(row_of(options.program, model))
         print(f"| {rows[-1]['model']} | {rows[-1]['required']} of {len(QUESTIONS)} | {rows[-1]['auto']} of "
               f"{len(QUESTIONS)} | {rows[-1]['greetings']} of {len(GREETINGS)} |", flush=True)
-    if options.json:
-        record = {"made_by": run_record.run_record([options.program, "--made-by"], [], ["python3", *sys.argv]),
-                  "questions": len(QUESTIONS), "greetings": len(GREETINGS), "rows": rows}
-        pathlib.Path(options.json).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return rows
 
 
 if __name__ == "__main__":
