@@ -33,8 +33,9 @@ class VocabularyIndex {
 
   /// \param budget       bytes of the shared states after which new ones are started
   /// \param mask_limits  limits for one mask, one token, one jump-forward string or one search for
-  ///                     the end of a text; past them, each throws Error{limit_exceeded}. A thread
-  ///                     can also cancel them, see BuildBudget
+  ///                     the end of a text; past them, each throws Error{limit_exceeded}. What
+  ///                     earlier masks have found is not charged again. A thread can also cancel
+  ///                     them, see BuildBudget
   // NOLINTNEXTLINE(google-explicit-constructor): a vocabulary is all that an index needs
   VocabularyIndex(Vocabulary vocabulary, std::size_t budget = default_budget,
                   const BuildLimits& mask_limits = {});
