@@ -126,18 +126,20 @@ class SharedStates {
     std::size_t counted = 0;  // bytes of the slice when it was last asked for; its masks are lazy
   };
   struct Slice {
-    std::uint32_t asked  = 0;
-    std::size_t compared = 0;  // how many slices there were when it was last compared with some
-    MadeSlice* made      = nullptr;  // of this state, or of one from which tokens do the same
+    text::Dfa::State state;
+    std::uint32_t asked    = 0;
+    std::uint32_t compared = 0;  // how many slices there were when it was last compared with some
+    MadeSlice* made        = nullptr;  // of this state, or of one from which tokens do the same
   };
   // A lexeme at one node of the trie. Where its states differ from token to token, as those of a
   // pattern that counts words, none is asked for often. So a slice, which may serve others, is also
   // made for the 3rd, 6th, 12th, ... request that no slice serves.
   struct Slices {
-    std::unordered_map<text::Dfa::State, Slice> by_state{};
+    std::vector<Slice> by_state{};  // ascending
     std::vector<std::unique_ptr<MadeSlice>> made{};
     std::uint32_t asked = 0, next = asks_before_slice;
 
+    [[nodiscard]] Slice& operator[](text::Dfa::State state);
     [[nodiscard]] std::size_t bytes() const {
       return core::heap_bytes(by_state) + core::heap_bytes(made);
     }

@@ -53,13 +53,19 @@ TOOLDECODE_INLINE SharedStates::SharedStates(const SharedStates& from)
   make_common_slice();
 }
 
+TOOLDECODE_INLINE SharedStates::Slice& SharedStates::Slices::operator[](text::Dfa::State state) {
+  const auto at = std::ranges::lower_bound(by_state, state, {}, &Slice::state);
+  if (at != by_state.end() && at->state == state) return *at;
+  return *by_state.insert(at, Slice{.state = state});
+}
+
 TOOLDECODE_INLINE const LexemeSlice* SharedStates::slice(const text::DfaPointer& dfa,
                                                          text::Dfa::State state,
                                                          core::ByteTrie::NodeIndex node) const {
   const std::lock_guard lock(mutex_);
   Slices& known            = slices_[{number(dfa), node}];
   const std::size_t before = known.bytes();
-  Slice& of_state          = known.by_state[state];
+  Slice& of_state          = known[state];
   ++of_state.asked;
   if (of_state.made == nullptr) of_state.made = find_slice(known, of_state, *dfa, state, node);
   bytes_ += known.bytes() - before;
@@ -72,12 +78,13 @@ TOOLDECODE_INLINE const LexemeSlice* SharedStates::slice(const text::DfaPointer&
 TOOLDECODE_INLINE SharedStates::MadeSlice* SharedStates::find_slice(
     Slices& known, Slice& of_state, const text::Dfa& dfa, text::Dfa::State state,
     core::ByteTrie::NodeIndex node) const {
-  const std::size_t made  = known.made.size();
-  const std::size_t first = std::max(of_state.compared, made - std::min(made, compared_slices));
+  const std::size_t made = known.made.size();
+  const std::size_t first =
+      std::max<std::size_t>(of_state.compared, made - std::min(made, compared_slices));
   for (std::size_t i = made; i > first; --i) {
     if (known.made[i - 1]->slice.stands_for(dfa, state)) return known.made[i - 1].get();
   }
-  of_state.compared = made;
+  of_state.compared = static_cast<std::uint32_t>(made);
   const bool is_due = ++known.asked >= known.next;
   if (!is_due && of_state.asked < asks_before_slice) return nullptr;
   std::unique_ptr<MadeSlice> fresh(
