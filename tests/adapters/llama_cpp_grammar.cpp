@@ -239,7 +239,7 @@ TEST_CASE("GrammarCache starts new memory for a grammar that has grown past the 
   td::test::LlamaCppVocabulary model;
   const llama_vocab* vocab = vocabulary_of(model, "gpt-2");
   if (vocab == nullptr) return td::test::report_skipped("llama.cpp's folder models");
-  constexpr std::size_t budget = 20 * 1024;
+  constexpr std::size_t budget = 24 * 1024;
   const td::llama_cpp::GrammarCache cache{vocab, 2, budget};
   const std::string_view nested = "root ::= (\"(\" root \")\" | [a-z] | \" \")+";
   std::mt19937 random{3};
