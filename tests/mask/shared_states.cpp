@@ -41,9 +41,7 @@ struct Fixture {
   ByteTrie trie = make_trie(vocabulary);
   TokenClasses classes{trie, vocabulary.size()};
   SharedStates states{vocabulary, trie, classes};
-  // A slice is made when it is asked for the third time.
   const LexemeSlice* slice(char first, Dfa::State state, ByteTrie::NodeIndex node) const {
-    for (int i = 0; i < 2; ++i) (void)states.slice(quoted(first), state, node);
     return states.slice(quoted(first), state, node);
   }
 
@@ -67,8 +65,6 @@ struct Fixture {
 
 TEST_CASE("SharedStates::slice is one for equal lexemes at the same state and trie node") {
   const Fixture f;
-  CHECK(f.states.slice(quoted('a'), 1, 0) == nullptr);
-  CHECK(f.states.slice(quoted('a'), 1, 0) == nullptr);
   const std::size_t before = f.states.bytes();
   const LexemeSlice* slice = f.states.slice(quoted('a'), 1, 0);
   const std::size_t after  = f.states.bytes();
@@ -97,12 +93,38 @@ TEST_CASE("SharedStates::slice serves states from which each token does the same
   std::vector<const LexemeSlice*> slices;
   for (int n = 1; n <= 21; ++n, text += " a")
     slices.push_back(f.states.slice(words, after(text), 0));
-  CHECK((slices[0] == nullptr && slices[1] == nullptr));
-  REQUIRE(slices[2] != nullptr);
-  for (std::size_t n = 3; n < 20; ++n) CHECK(slices[n] == slices[2]);
-  CHECK(slices[20] == nullptr);  // no space may follow the last word
-  CHECK(f.states.slice(words, after("\"a"), 0) == slices[2]);
-  CHECK(slices[2]->inside().count() == 53);
+  REQUIRE(slices[0] != nullptr);
+  for (std::size_t n = 1; n < 20; ++n) CHECK(slices[n] == slices[0]);
+  CHECK(slices[0]->inside().count() == 53);
+  REQUIRE(slices[20] != nullptr);
+  CHECK(slices[20] != slices[0]);  // no space may follow the last word
+}
+
+TEST_CASE(
+    "SharedStates::slice is made at once for a few states of a lexeme, then when asked again") {
+  const Fixture f;
+  // A different letter in each state.
+  const auto alphabet = std::make_shared<const Dfa>(
+      string_lexeme(compile_pattern("^abcdefghijklmnopqrstuvwxyz$"), ValueSyntax::json, '"'));
+  std::vector<Dfa::State> states{alphabet->next(0, '"')};
+  for (char c = 'a'; c < 'y'; ++c) {
+    states.push_back(alphabet->next(states.back(), static_cast<std::uint8_t>(c)));
+  }
+  std::size_t at_once = 0;
+  std::vector<Dfa::State> refused;
+  for (const Dfa::State state : states) {
+    if (f.states.slice(alphabet, state, 0) != nullptr) {
+      ++at_once;
+    } else {
+      refused.push_back(state);
+    }
+  }
+  CAPTURE(at_once, refused.size());
+  CHECK(at_once >= 8);
+  REQUIRE(refused.size() > 10);
+  // One request more is not enough, the third is.
+  CHECK(f.states.slice(alphabet, refused.back(), 0) == nullptr);
+  CHECK(f.states.slice(alphabet, refused.back(), 0) != nullptr);
 }
 
 TEST_CASE("SharedStates::mask is made on the first request and then kept") {

@@ -34,14 +34,15 @@ template <class Owner>
 /// It grows incrementally: each new number moves a few entries of the old table, so no single call
 /// is slow.
 ///
-/// \par Complexity  O(1) per call, expected; 16 bytes per slot, at most 3/4 full
+/// \par Complexity  O(1) per call, expected; 8 bytes per slot, at most 3/4 full
 /// \par Threads     one at a time
 class InternIndex {
  public:
   /// Returns the number with this hash that `equals(number)` accepts, or else the new one that
   /// `make()` returns.
   template <class Equals, class Make>
-  std::uint32_t intern(std::uint64_t hash, Equals equals, Make make) {
+  std::uint32_t intern(std::uint64_t mixed, Equals equals, Make make) {
+    const auto hash = static_cast<std::uint32_t>(mixed);  // more than a table has slots
     if (const Slot* known = find(table_, hash, equals)) return known->number - 1;
     if (old_.size != 0) {
       if (const Slot* known = find(old_, hash, equals)) return known->number - 1;
@@ -61,7 +62,7 @@ class InternIndex {
 
  private:
   struct Slot {
-    std::uint64_t hash   = 0;
+    std::uint32_t hash   = 0;
     std::uint32_t number = 0;  // plus one; 0 in a free slot
   };
   // calloc: the system zeroes pages on first touch, so a large table is cheap until it is used.
@@ -77,7 +78,7 @@ class InternIndex {
   };
 
   template <class Equals>
-  static const Slot* find(const Table& table, std::uint64_t hash, const Equals& equals) {
+  static const Slot* find(const Table& table, std::uint32_t hash, const Equals& equals) {
     for (std::size_t i = hash & (table.size - 1); table[i].number != 0;
          i             = (i + 1) & (table.size - 1)) {
       if (table[i].hash == hash && equals(table[i].number - 1)) return &table[i];

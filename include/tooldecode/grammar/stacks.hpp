@@ -63,7 +63,7 @@ struct StackFrame {
 
 /// Interns stacks, so that equal stacks have equal numbers and share their tails.
 ///
-/// \par Complexity  O(1) expected per push; 48 bytes per distinct stack
+/// \par Complexity  O(1) expected per push; 40 bytes per distinct stack
 /// \par Threads     `push` one at a time; reading numbers that were returned needs no lock
 class StackPool {
  public:

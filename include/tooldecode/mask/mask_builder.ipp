@@ -34,7 +34,7 @@ TOOLDECODE_INLINE MaskEntry MaskBuilder::build(grammar::Automaton::State state) 
 
 TOOLDECODE_INLINE bool MaskBuilder::is_sliced(const text::Dfa& dfa,
                                               text::Dfa::State state) noexcept {
-  return state != text::Dfa::dead && dfa.live(state).size() >= 48;
+  return state != text::Dfa::dead && dfa.live(state).size() >= 16;
 }
 
 TOOLDECODE_INLINE void MaskBuilder::collect(Span place, NodeIndex node) {

@@ -54,7 +54,7 @@ class StatesReset;
 /// It only grows. To bound memory, start a new one, either empty (VocabularyIndex) or with the same
 /// grammars (StatesReset); constraints keep the old one alive as long as they use it.
 ///
-/// \par Complexity  a slice is built after a few requests for it
+/// \par Complexity  a slice costs about as much as one mask without it
 /// \par Threads     every member may run concurrently
 class SharedStates {
  public:
@@ -79,8 +79,8 @@ class SharedStates {
   [[nodiscard]] const grammar::Automaton& automaton() const noexcept { return automaton_; }
   [[nodiscard]] TransitionCache& transitions() const noexcept { return transitions_; }
 
-  /// What the tokens below `node` do to a lexeme in `state`; null for the first requests, because a
-  /// slice only pays off if several masks use it.
+  /// What the tokens below `node` do to a lexeme in `state`. Null for the first requests for a state
+  /// of a lexeme with many: a slice only pays off if several masks use it.
   [[nodiscard]] const LexemeSlice* slice(const text::DfaPointer& dfa, text::Dfa::State state,
                                          core::ByteTrie::NodeIndex node) const;
 
@@ -120,6 +120,7 @@ class SharedStates {
 
  private:
   static constexpr std::uint32_t asks_before_slice = 3;
+  static constexpr std::size_t ready_slices        = 8;  // per lexeme, made at the first request
   static constexpr std::size_t compared_slices     = 4;
   struct MadeSlice {
     LexemeSlice slice;
@@ -133,7 +134,7 @@ class SharedStates {
   };
   // A lexeme at one node of the trie. Where its states differ from token to token, as those of a
   // pattern that counts words, none is asked for often. So a slice, which may serve others, is also
-  // made for the 3rd, 6th, 12th, ... request that no slice serves.
+  // made for the first few, and for the 3rd, 6th, 12th, ... request that no slice serves.
   struct Slices {
     std::vector<Slice> by_state{};  // ascending
     std::vector<std::unique_ptr<MadeSlice>> made{};

@@ -84,9 +84,10 @@ TOOLDECODE_INLINE SharedStates::MadeSlice* SharedStates::find_slice(
   for (std::size_t i = made; i > first; --i) {
     if (known.made[i - 1]->slice.stands_for(dfa, state)) return known.made[i - 1].get();
   }
-  of_state.compared = static_cast<std::uint32_t>(made);
-  const bool is_due = ++known.asked >= known.next;
-  if (!is_due && of_state.asked < asks_before_slice) return nullptr;
+  of_state.compared   = static_cast<std::uint32_t>(made);
+  const bool is_due   = ++known.asked >= known.next;
+  const bool is_ready = made < ready_slices || of_state.asked >= asks_before_slice;
+  if (!is_due && !is_ready) return nullptr;
   std::unique_ptr<MadeSlice> fresh(
       new MadeSlice{LexemeSlice(*vocabulary_, *trie_, *classes_, dfa, state, node)});
   known.made.push_back(std::move(fresh));
