@@ -167,7 +167,6 @@
 #include <tooldecode/research/beam_search.ipp>
 #include <tooldecode/research/classify.ipp>
 #include <tooldecode/research/coverage_estimate.ipp>
-#include <tooldecode/research/graphviz.ipp>
 #include <tooldecode/research/performance_model.ipp>
 #include <tooldecode/research/sampled_drafter.ipp>
 #include <tooldecode/research/self_consistency.ipp>

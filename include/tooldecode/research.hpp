@@ -10,7 +10,6 @@
 #include <tooldecode/research/chain_rejection.hpp>
 #include <tooldecode/research/classify.hpp>
 #include <tooldecode/research/coverage_estimate.hpp>
-#include <tooldecode/research/graphviz.hpp>
 #include <tooldecode/research/performance_model.hpp>
 #include <tooldecode/research/recursive_rejection.hpp>
 #include <tooldecode/research/rejection.hpp>
