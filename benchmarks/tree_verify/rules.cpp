@@ -15,10 +15,7 @@
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/logits/log_sum_exp.hpp>
 #include <tooldecode/logits/selection.hpp>
-#include <tooldecode/research/chain_rejection.hpp>
-#include <tooldecode/research/recursive_rejection.hpp>
-#include <tooldecode/research/thresholded.hpp>
-#include <tooldecode/research/typical.hpp>
+#include <tooldecode/research/acceptance_rules.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 
 namespace {

@@ -5,20 +5,16 @@
 /// They may change without a deprecation.
 #pragma once
 
+#include <tooldecode/research/acceptance_rules.hpp>
 #include <tooldecode/research/argument_types.hpp>
 #include <tooldecode/research/beam_search.hpp>
-#include <tooldecode/research/chain_rejection.hpp>
 #include <tooldecode/research/classify.hpp>
 #include <tooldecode/research/coverage_estimate.hpp>
 #include <tooldecode/research/performance_model.hpp>
-#include <tooldecode/research/recursive_rejection.hpp>
-#include <tooldecode/research/rejection.hpp>
 #include <tooldecode/research/sampled_drafter.hpp>
 #include <tooldecode/research/self_consistency.hpp>
 #include <tooldecode/research/sized_head_drafter.hpp>
-#include <tooldecode/research/thresholded.hpp>
 #include <tooldecode/research/tool_dec.hpp>
 #include <tooldecode/research/tool_dec_completions.hpp>
 #include <tooldecode/research/tool_dec_machine.hpp>
 #include <tooldecode/research/tool_names.hpp>
-#include <tooldecode/research/typical.hpp>

@@ -1,5 +1,5 @@
 // expected-error: Rule: needs the distribution that drafts were drawn from.*take GumbelCoupling, or
-#include <tooldecode/research/recursive_rejection.hpp>
+#include <tooldecode/research/acceptance_rules.hpp>
 #include <tooldecode/verify/acceptance_rule.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 

@@ -15,7 +15,7 @@
 #include <tooldecode/draft/frequency_ranked_head.hpp>
 #include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/model/eagle_model.hpp>
-#include <tooldecode/research/recursive_rejection.hpp>
+#include <tooldecode/research/acceptance_rules.hpp>
 #include <tooldecode/research/sampled_drafter.hpp>
 
 #include <support/cases.hpp>

@@ -1,10 +1,7 @@
 #include <cstddef>
 #include <optional>
 
-#include <tooldecode/research/chain_rejection.hpp>
-#include <tooldecode/research/recursive_rejection.hpp>
-#include <tooldecode/research/thresholded.hpp>
-#include <tooldecode/research/typical.hpp>
+#include <tooldecode/research/acceptance_rules.hpp>
 #include <tooldecode/verify/acceptance_rule.hpp>
 #include <tooldecode/verify/gumbel_coupling.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>

@@ -13,9 +13,7 @@
 
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
-#include <tooldecode/research/recursive_rejection.hpp>
-#include <tooldecode/research/thresholded.hpp>
-#include <tooldecode/research/typical.hpp>
+#include <tooldecode/research/acceptance_rules.hpp>
 #include <tooldecode/verify/gumbel_coupling.hpp>
 #include <tooldecode/verify/position_noise.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include <tooldecode/draft/draft_tree.hpp>
-#include <tooldecode/research/typical.hpp>
+#include <tooldecode/research/acceptance_rules.hpp>
 #include <tooldecode/verify/gumbel_coupling.hpp>
 #include <tooldecode/verify/position_noise.hpp>
 #include <tooldecode/verify/rule_ref.hpp>

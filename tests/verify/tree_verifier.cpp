@@ -9,8 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <tooldecode/research/chain_rejection.hpp>
-#include <tooldecode/research/recursive_rejection.hpp>
+#include <tooldecode/research/acceptance_rules.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 
 #include <support/catch.hpp>
