@@ -13,7 +13,7 @@
 #include <tooldecode/consistency/order_consistency_sampler.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/trace.hpp>
-#include <tooldecode/text/utf8_stream.hpp>
+#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <program/json.hpp>

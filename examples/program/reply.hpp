@@ -18,7 +18,7 @@
 #include <tooldecode/execute/engine_speculator.hpp>
 #include <tooldecode/logits/selection.hpp>
 #include <tooldecode/text/stop_finder.hpp>
-#include <tooldecode/text/utf8_stream.hpp>
+#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/custom_tool.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>

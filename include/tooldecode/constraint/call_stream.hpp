@@ -12,7 +12,7 @@
 #include <tooldecode/core/boxed.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/text/stop_finder.hpp>
-#include <tooldecode/text/utf8_stream.hpp>
+#include <tooldecode/text/utf8.hpp>
 
 namespace tooldecode {
 
