@@ -26,7 +26,6 @@ struct CodePoint {
 /// Whether a text is strict UTF-8.
 [[nodiscard]] bool is_utf8(std::string_view text) noexcept;
 
-
 /// Converts streamed bytes to UTF-8. It returns a character once it is complete; each byte that is
 /// part of none becomes U+FFFD. The result does not depend on the pieces.
 ///

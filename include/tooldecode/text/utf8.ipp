@@ -36,7 +36,6 @@ TOOLDECODE_INLINE bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
-
 TOOLDECODE_INLINE std::string Utf8Stream::push(std::string_view bytes) {
   held_ += bytes;
   return take(false);
