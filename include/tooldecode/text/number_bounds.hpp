@@ -51,7 +51,6 @@ struct NumberLimits {
   friend bool operator==(const NumberLimits&, const NumberLimits&) = default;
 };
 
-
 /// The lower and upper bound of a number, and its divisors. An empty optional means no bound.
 struct NumberBounds {
   struct Bound {

@@ -23,4 +23,3 @@
 #include <tooldecode/vocabulary/tokenizer.ipp>
 #include <tooldecode/vocabulary/tokenizer_json.ipp>
 #include <tooldecode/vocabulary/white_space.ipp>
-#include <tooldecode/vocabulary/white_space_pattern.ipp>

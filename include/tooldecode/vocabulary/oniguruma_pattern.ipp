@@ -10,7 +10,7 @@
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/vocabulary/oniguruma_pattern.hpp>
-#include <tooldecode/vocabulary/white_space_pattern.hpp>
+#include <tooldecode/vocabulary/white_space.hpp>
 
 namespace tooldecode::vocabulary::detail {
 

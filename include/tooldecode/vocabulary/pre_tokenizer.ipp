@@ -9,7 +9,7 @@
 
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/vocabulary/pre_tokenizer.hpp>
-#include <tooldecode/vocabulary/white_space_pattern.hpp>
+#include <tooldecode/vocabulary/white_space.hpp>
 
 namespace tooldecode::vocabulary {
 
