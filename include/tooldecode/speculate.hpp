@@ -30,7 +30,6 @@
 #include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/model/medusa_model.hpp>
 #include <tooldecode/verify/acceptance_rule.hpp>
-#include <tooldecode/verify/gumbel_coupling.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 #include <tooldecode/vocabulary/token_counts.hpp>

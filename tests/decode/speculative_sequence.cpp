@@ -7,7 +7,7 @@
 
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/speculative_sequence.hpp>
-#include <tooldecode/verify/gumbel_coupling.hpp>
+#include <tooldecode/verify/acceptance_rule.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 
 #include <support/catch.hpp>

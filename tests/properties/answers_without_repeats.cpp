@@ -13,7 +13,7 @@
 #include <tooldecode/research/beam_search.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/call_key.hpp>
-#include <tooldecode/verify/gumbel_coupling.hpp>
+#include <tooldecode/verify/acceptance_rule.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 
 #include <support/catch.hpp>

@@ -3,10 +3,10 @@
 
 #include <tooldecode/research/acceptance_rules.hpp>
 #include <tooldecode/verify/acceptance_rule.hpp>
-#include <tooldecode/verify/gumbel_coupling.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 
 #include <support/catch.hpp>
+#include <support/rule_checks.hpp>
 
 namespace td = tooldecode;
 
@@ -50,4 +50,20 @@ TEST_CASE(
   STATIC_REQUIRE(td::diagnose::is_rule_for<PruningDrafter, td::TreeVerifier<td::Typical>>());
   STATIC_REQUIRE(td::diagnose::is_rule_for<DrawingDrafter, td::RecursiveRejection>());
   STATIC_REQUIRE(td::diagnose::is_rule_for<DrawingDrafter, td::TreeVerifier<td::ChainRejection>>());
+}
+
+namespace td = tooldecode;
+
+TEST_CASE(
+    "GumbelCoupling keeps the distribution exactly, for drawn drafts and for the most probable ones") {
+  CHECK(td::test::worst_distance([](const auto& node, auto& noise) {
+          const td::DraftTree tree = td::test::drawn_children(node, noise);
+          return td::GumbelCoupling{}.choose(node.distribution(), tree, 0, noise);
+        }) < 1e-12);
+  CHECK(td::test::worst_distance([](const auto& node, auto& noise) {
+          const td::DraftTree tree = td::test::best_children(node, noise);
+          return td::GumbelCoupling{}.choose(node.distribution(), tree, 0, noise);
+        }) < 1e-12);
+  STATIC_REQUIRE(td::GumbelCoupling::is_lossless);
+  STATIC_REQUIRE_FALSE(td::GumbelCoupling::needs_proposal_distribution);
 }

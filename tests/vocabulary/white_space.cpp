@@ -22,8 +22,6 @@ TEST_CASE("without_first_spaces and without_last_spaces remove white space of al
   CHECK(without_last_spaces("a \xA0") == "a \xA0");
   CHECK(without_last_spaces("\x80\x80") == "\x80\x80");
 }
-
-namespace td = tooldecode;
 using td::vocabulary::with_unicode_white_space;
 using Pieces = std::vector<std::string_view>;
 

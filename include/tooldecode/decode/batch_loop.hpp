@@ -29,7 +29,7 @@
 #include <tooldecode/decode/speculative_sequence.hpp>
 #include <tooldecode/draft/drafter_ref.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
-#include <tooldecode/verify/gumbel_coupling.hpp>
+#include <tooldecode/verify/acceptance_rule.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 
 namespace tooldecode {

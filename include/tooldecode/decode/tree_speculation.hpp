@@ -15,7 +15,7 @@
 #include <tooldecode/draft/drafter.hpp>
 #include <tooldecode/draft/drafter_ref.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
-#include <tooldecode/verify/gumbel_coupling.hpp>
+#include <tooldecode/verify/acceptance_rule.hpp>
 #include <tooldecode/verify/rule_ref.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 

@@ -22,7 +22,6 @@ bool is_white_space(std::uint32_t c) noexcept;
 /// Removes trailing white space.
 [[nodiscard]] std::string_view without_last_spaces(std::string_view text) noexcept;
 
-
 namespace detail {
 
 /// A character of a pattern by its number, as `\x{2028}`.
