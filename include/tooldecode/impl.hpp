@@ -232,7 +232,6 @@
 #include <tooldecode/tools/tool_call.ipp>
 #include <tooldecode/tools/tool_set.ipp>
 #include <tooldecode/tools/unenforced_tool.ipp>
-#include <tooldecode/verify/position_noise.ipp>
 #include <tooldecode/verify/target_distribution.ipp>
 #include <tooldecode/vocabulary/byte_alphabet.ipp>
 #include <tooldecode/vocabulary/byte_pair_encoding.ipp>

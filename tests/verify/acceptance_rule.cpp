@@ -52,8 +52,6 @@ TEST_CASE(
   STATIC_REQUIRE(td::diagnose::is_rule_for<DrawingDrafter, td::TreeVerifier<td::ChainRejection>>());
 }
 
-namespace td = tooldecode;
-
 TEST_CASE(
     "GumbelCoupling keeps the distribution exactly, for drawn drafts and for the most probable ones") {
   CHECK(td::test::worst_distance([](const auto& node, auto& noise) {

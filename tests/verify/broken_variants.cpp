@@ -15,7 +15,7 @@
 #include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/research/acceptance_rules.hpp>
 #include <tooldecode/verify/acceptance_rule.hpp>
-#include <tooldecode/verify/position_noise.hpp>
+#include <tooldecode/verify/target_distribution.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 
 #include <support/catch.hpp>

@@ -4,7 +4,7 @@
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/research/acceptance_rules.hpp>
 #include <tooldecode/verify/acceptance_rule.hpp>
-#include <tooldecode/verify/position_noise.hpp>
+#include <tooldecode/verify/target_distribution.hpp>
 #include <tooldecode/verify/rule_ref.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 

@@ -12,7 +12,6 @@
 #include <tooldecode/decode/speculative_sequence.hpp>
 #include <tooldecode/logits/selection.hpp>
 #include <tooldecode/model/head_products.hpp>
-#include <tooldecode/verify/position_noise.hpp>
 #include <tooldecode/verify/target_distribution.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 

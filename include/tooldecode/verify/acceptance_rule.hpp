@@ -9,7 +9,6 @@
 #include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
-#include <tooldecode/verify/position_noise.hpp>
 #include <tooldecode/verify/target_distribution.hpp>
 
 namespace tooldecode {

@@ -10,7 +10,6 @@
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/logits/selection.hpp>
 #include <tooldecode/verify/acceptance_rule.hpp>
-#include <tooldecode/verify/position_noise.hpp>
 #include <tooldecode/verify/target_distribution.hpp>
 
 namespace tooldecode {
