@@ -52,7 +52,6 @@
 #include <tooldecode/decode/model_ref.ipp>
 #include <tooldecode/decode/output.ipp>
 #include <tooldecode/decode/prefix_cache.ipp>
-#include <tooldecode/decode/run_to_end.ipp>
 #include <tooldecode/decode/sequence.ipp>
 #include <tooldecode/decode/sequential.ipp>
 #include <tooldecode/decode/speculative_sequence.ipp>

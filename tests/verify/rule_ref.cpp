@@ -4,8 +4,8 @@
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/research/acceptance_rules.hpp>
 #include <tooldecode/verify/acceptance_rule.hpp>
-#include <tooldecode/verify/target_distribution.hpp>
 #include <tooldecode/verify/rule_ref.hpp>
+#include <tooldecode/verify/target_distribution.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 
 #include <support/catch.hpp>

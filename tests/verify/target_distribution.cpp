@@ -67,8 +67,6 @@ TEST_CASE("TargetDistribution of logits as far apart as the pipeline allows has 
   CHECK(p == std::vector<double>{0.5, 0, 0.5});
 }
 
-namespace td = tooldecode;
-
 namespace {
 
 /// The definition of a draw by weights without its shortcuts.

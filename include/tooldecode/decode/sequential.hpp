@@ -1,7 +1,8 @@
 /// \file
-/// Sequential: the strategy that decodes one token after another.
+/// Sequential: the strategy that decodes one token after another. run_to_end: the same for a sequence.
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include <tooldecode/constraint/constraint_ref.hpp>
@@ -9,7 +10,20 @@
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
+#include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
+
+namespace tooldecode::decode {
+
+/// Decodes a sequence to its end, one token per pass; a token that is the only one allowed needs
+/// none.
+///
+/// \param cache    what the model has read: everything but the sequence's unread tokens
+/// \param prepare  called before each token; returns what removes further tokens from its mask
+void run_to_end(const ModelRef& model, ModelRef::Cache& cache, Sequence& sequence,
+                const std::function<Sequence::Narrow()>& prepare = {});
+
+}  // namespace tooldecode::decode
 
 namespace tooldecode {
 

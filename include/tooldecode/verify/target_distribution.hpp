@@ -36,7 +36,6 @@ struct TargetDistribution {
   [[nodiscard]] double weight(std::size_t t, float top) const noexcept;
 };
 
-
 /// Samples and coins for the token at one absolute position; a rule draws at most once there.
 ///
 /// A draw from the target's distribution equals that of plain decoding. Each coin is a separate

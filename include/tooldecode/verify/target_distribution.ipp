@@ -33,7 +33,6 @@ TOOLDECODE_INLINE double TargetDistribution::weight(std::size_t t, float top) co
                            : std::exp(static_cast<double>(logits[t]) - static_cast<double>(top));
 }
 
-
 TOOLDECODE_INLINE std::optional<TokenId> PositionNoise::draw(
     const TargetDistribution& distribution) const noexcept {
   return find_token(distribution.logits, distribution.temperature, key_);
