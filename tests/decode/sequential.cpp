@@ -9,8 +9,8 @@
 
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/sequential.hpp>
 #include <tooldecode/decode/sequence.hpp>
+#include <tooldecode/decode/sequential.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 
@@ -73,9 +73,6 @@ TEST_CASE("run_to_end writes only what is left of each mask") {
   for (std::size_t i = 1; i < tokens.size(); i += 2) CHECK(tokens[i] == 9);
   CHECK(sequence.output().passes == tokens.size() / 2);  // a single token needs none
 }
-
-namespace td = tooldecode;
-using td::test::RandomModel;
 
 namespace {
 

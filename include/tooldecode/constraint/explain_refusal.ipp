@@ -14,7 +14,6 @@
 #include <tooldecode/constraint/value_place.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/line_place.hpp>
 #include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/grammar.hpp>

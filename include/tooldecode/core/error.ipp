@@ -6,7 +6,6 @@
 #include <system_error>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/line_place.hpp>
 
 namespace tooldecode {
 

@@ -8,8 +8,8 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/decode/sequential.hpp>
 #include <tooldecode/decode/sequence.hpp>
+#include <tooldecode/decode/sequential.hpp>
 #include <tooldecode/decode/target_pass.hpp>
 #include <tooldecode/decode/trace.hpp>
 #include <tooldecode/research/tool_dec.hpp>
