@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <tooldecode/execute/client_models.hpp>
-#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/research/performance_model.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 

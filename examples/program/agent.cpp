@@ -21,7 +21,7 @@
 #include <tooldecode/execute/speculation_gate.hpp>
 #include <tooldecode/execute/speculation_policy.hpp>
 #include <tooldecode/execute/tool_executor.hpp>
-#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 

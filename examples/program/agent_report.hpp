@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <tooldecode/execute/client_turn.hpp>
-#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/execute/tool_submitter.hpp>
 #include <tooldecode/research/performance_model.hpp>
 

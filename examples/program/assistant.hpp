@@ -13,7 +13,7 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/draft/tree_costs.hpp>
-#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>

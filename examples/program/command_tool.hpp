@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
 #include <poll.h>

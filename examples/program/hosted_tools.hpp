@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <tooldecode/execute/tool_executor.hpp>
-#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
 #include <program/json.hpp>

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/version.hpp>

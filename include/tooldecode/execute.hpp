@@ -14,7 +14,6 @@
 #include <tooldecode/execute/speculation_policy.hpp>
 #include <tooldecode/execute/tool_cache.hpp>
 #include <tooldecode/execute/tool_executor.hpp>
-#include <tooldecode/execute/tool_result.hpp>
 #include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/execute/tool_submitter.hpp>
 #include <tooldecode/execute/turn_times.hpp>

@@ -33,8 +33,6 @@ TEST_CASE("LinePlace::of counts lines and characters as a cursor does") {
   }
 }
 
-using namespace tooldecode;
-
 TEST_CASE("Error prints its place before its message and keeps its code") {
   const Error error(Errc::malformed_schema, "#/a", "is wrong");
   CHECK(std::string(error.what()) == "#/a: is wrong");

@@ -14,7 +14,7 @@
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/tool_cache_drafter.hpp>
 #include <tooldecode/execute/engine_loop.hpp>
-#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/text/value_reader.hpp>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
 #include <program/mcp_server.hpp>

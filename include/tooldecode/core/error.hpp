@@ -35,7 +35,6 @@ struct LinePlace {
   }
 };
 
-
 /// What went wrong. The codes are stable, so you can switch on them.
 enum class Errc {
   file_unreadable,       ///< missing, not a regular file, or cut short

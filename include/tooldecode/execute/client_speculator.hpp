@@ -12,7 +12,7 @@
 #include <tooldecode/execute/client_models.hpp>
 #include <tooldecode/execute/client_turn.hpp>
 #include <tooldecode/execute/tool_executor.hpp>
-#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/execute/tool_submitter.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <tooldecode/execute/client_models.hpp>
-#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/execute/turn_times.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 

@@ -34,7 +34,7 @@
 #include <tooldecode/draft/tool_cache_drafter.hpp>
 #include <tooldecode/draft/tree_costs.hpp>
 #include <tooldecode/execute/tool_cache.hpp>
-#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
 namespace tooldecode {

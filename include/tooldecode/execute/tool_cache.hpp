@@ -18,7 +18,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 

@@ -1,19 +1,54 @@
 /// \file
-/// ToolRuntime: runs a tool, as a function that returns or as one with a callback.
+/// ToolRuntime: runs a tool. ToolResult: its outcome, failures included, as a value.
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/diagnose.hpp>
-#include <tooldecode/execute/tool_result.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
 namespace tooldecode {
+
+/// How the run of a tool ended.
+enum class ToolStatus : std::uint8_t {
+  ok,
+  failed,     ///< it failed, or could not be run
+  timed_out,  ///< the time limit passed
+  cancelled,  ///< its answer was not needed any longer
+};
+
+/// The status's name in messages and machine-readable output.
+[[nodiscard]] constexpr std::string_view name(ToolStatus status) noexcept {
+  switch (status) {
+    case ToolStatus::ok:
+      return "ok";
+    case ToolStatus::failed:
+      return "failed";
+    case ToolStatus::timed_out:
+      return "timed_out";
+    case ToolStatus::cancelled:
+      return "cancelled";
+  }
+  return "unknown";
+}
+
+/// The outcome of running a tool. A failure is a normal result: the model reads it and continues,
+/// so no tool can end a session.
+struct ToolResult {
+  ToolStatus status = ToolStatus::ok;
+  std::string output{};  ///< the tool's text, or one sentence about the failure
+
+  friend bool operator==(const ToolResult&, const ToolResult&) = default;
+};
+
 
 /// Receives the result of a call, from any thread; only the first result of a call counts.
 using ToolDone = std::function<void(ToolResult)>;

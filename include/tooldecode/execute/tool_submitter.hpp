@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
 namespace tooldecode {
