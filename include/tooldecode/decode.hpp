@@ -7,7 +7,7 @@
 #pragma once
 
 #include <tooldecode/consistency/order_consistency_sampler.hpp>
-#include <tooldecode/consistency/parameter_orders.hpp>
+#include <tooldecode/consistency/tool_orders.hpp>
 #include <tooldecode/consistency/votes.hpp>
 #include <tooldecode/constrain.hpp>
 #include <tooldecode/decode/continuous_batch.hpp>

@@ -18,7 +18,6 @@
 #include <tooldecode/consistency/order_batch.ipp>
 #include <tooldecode/consistency/order_branch.ipp>
 #include <tooldecode/consistency/ordered_sequence.ipp>
-#include <tooldecode/consistency/parameter_orders.ipp>
 #include <tooldecode/consistency/tool_orders.ipp>
 #include <tooldecode/consistency/votes.ipp>
 #include <tooldecode/constraint/call_stream.ipp>

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <tooldecode/consistency/order_batch.hpp>
-#include <tooldecode/consistency/parameter_orders.hpp>
+#include <tooldecode/consistency/tool_orders.hpp>
 #include <tooldecode/decode/batch_pass.hpp>
 #include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/formats/json_call.hpp>

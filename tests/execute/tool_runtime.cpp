@@ -28,8 +28,6 @@ TEST_CASE("ToolResult compares equal by status and output") {
   CHECK_FALSE(ToolResult{ToolStatus::ok, "a"} == ToolResult{ToolStatus::ok, "b"});
 }
 
-using namespace tooldecode;
-
 namespace {
 
 const auto with_result = [](const ToolCall& call, std::stop_token) {

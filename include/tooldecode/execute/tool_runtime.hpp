@@ -49,7 +49,6 @@ struct ToolResult {
   friend bool operator==(const ToolResult&, const ToolResult&) = default;
 };
 
-
 /// Receives the result of a call, from any thread; only the first result of a call counts.
 using ToolDone = std::function<void(ToolResult)>;
 
