@@ -17,13 +17,39 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/id.hpp>
-#include <tooldecode/grammar/grammar_options.hpp>
 #include <tooldecode/grammar/keys_together.hpp>
 #include <tooldecode/text/dfa_pointer.hpp>
 #include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/value_syntax.hpp>
 
 namespace tooldecode {
+
+class Vocabulary;
+
+/// Options of Grammar::ebnf.
+struct EbnfOptions {
+  std::string_view root        = "root";   ///< the rule of whole texts
+  const Vocabulary* vocabulary = nullptr;  ///< for `<token>`; null: no tokens
+  BuildLimits limits{};
+};
+
+/// Options of Grammar::lark.
+struct LarkOptions {
+  const Vocabulary* vocabulary = nullptr;  ///< for `<token>`; null: no tokens
+  std::uint32_t whitespace     = 40;       ///< of `%json`, see SchemaOptions
+  bool every_spelling          = false;    ///< of `%json`, see SchemaOptions
+  BuildLimits limits{};
+};
+
+/// Options of Grammar::structural_tag.
+struct StructuralTagOptions {
+  const Vocabulary* vocabulary = nullptr;  ///< for token formats; null: no tokens
+  std::uint32_t whitespace     = 40;  ///< most bytes of optional white space in schema values and
+                                      ///< between elements, if a tag sets no limit
+  bool every_spelling = false;        ///< see SchemaOptions
+  BuildLimits limits{};
+};
+
 
 class Constraint;
 class JsonValue;
