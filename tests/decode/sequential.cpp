@@ -22,25 +22,25 @@ using td::test::RandomModel;
 
 namespace {
 
-using Tokens               = std::vector<td::TokenId>;
-constexpr std::size_t size = 40;
+using Tokens              = std::vector<td::TokenId>;
+constexpr std::size_t few = 40;
 
 }  // namespace
 
 TEST_CASE(
     "run_to_end over a cache that has read a part of the prompt writes what Sequential writes") {
-  const td::Unconstrained any{size, {7}};
+  const td::Unconstrained any{few, {7}};
   const td::DecodeOptions options{.max_tokens = 20};
   const td::LogitsPipeline pipeline{options.logits()};
   const Tokens prompt{1, 2, 3, 4};
   for (unsigned seed = 0; seed < 20; ++seed) {
     INFO("seed " << seed);
-    const RandomModel model{size, {.seed = seed}};
+    const RandomModel model{few, {.seed = seed}};
     const td::ModelRef ref{model};
     const td::decode::Run run{any, prompt, pipeline, options};
     td::decode::Sequence sequence{run, options.seed};
     auto cache = ref.make_cache();
-    std::vector<float> row(size);
+    std::vector<float> row(few);
     ref.forward(cache, std::span(prompt).first(2), row);
     sequence.mark_read(2);
     td::decode::run_to_end(ref, cache, sequence);
@@ -51,11 +51,11 @@ TEST_CASE(
 }
 
 TEST_CASE("run_to_end writes only what is left of each mask") {
-  const td::Unconstrained any{size};
+  const td::Unconstrained any{few};
   const td::DecodeOptions options{.max_tokens = 20};
   const td::LogitsPipeline pipeline{options.logits()};
   const Tokens prompt{1};
-  const RandomModel model{size, {.seed = 1}};
+  const RandomModel model{few, {.seed = 1}};
   const td::ModelRef ref{model};
   const td::decode::Run run{any, prompt, pipeline, options};
   td::decode::Sequence sequence{run, options.seed};

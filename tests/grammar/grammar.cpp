@@ -116,8 +116,6 @@ TEST_CASE("Grammar::tool_calls accepts conforming calls and no others") {
   CHECK_FALSE(accepts(calls, call("f", R"({"a": "1"})")));
   CHECK_FALSE(accepts(calls, "text"));
 }
-
-using namespace tooldecode;
 using namespace tooldecode::core;
 using Node = Grammar::Node;
 

@@ -50,7 +50,6 @@ struct StructuralTagOptions {
   BuildLimits limits{};
 };
 
-
 class Constraint;
 class JsonValue;
 class ToolSet;
