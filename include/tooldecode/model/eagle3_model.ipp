@@ -8,8 +8,8 @@
 #include <utility>
 
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/model/draft_layer.hpp>
 #include <tooldecode/model/eagle3_model.hpp>
+#include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/head_products.hpp>
 
 namespace tooldecode {
