@@ -28,7 +28,6 @@
 #include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/draft/tree_costs.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
-#include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/model/llama_model.hpp>

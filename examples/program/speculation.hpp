@@ -28,7 +28,6 @@
 #include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/draft/model_drafter.hpp>
 #include <tooldecode/draft/suffix_drafter.hpp>
-#include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/model/medusa_model.hpp>

@@ -146,7 +146,6 @@
 #include <tooldecode/mask/whitespace_runs.ipp>
 #include <tooldecode/model/block_type.ipp>
 #include <tooldecode/model/constrained_head.ipp>
-#include <tooldecode/model/eagle3_model.ipp>
 #include <tooldecode/model/eagle_model.ipp>
 #include <tooldecode/model/feature_model.ipp>
 #include <tooldecode/model/fixed_order.ipp>

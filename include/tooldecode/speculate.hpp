@@ -25,7 +25,6 @@
 #include <tooldecode/draft/suffix_history.hpp>
 #include <tooldecode/draft/tool_cache_drafter.hpp>
 #include <tooldecode/model/constrained_head.hpp>
-#include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/model/medusa_model.hpp>

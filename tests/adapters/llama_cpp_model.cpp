@@ -21,7 +21,6 @@
 #include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
-#include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/model/llama_model.hpp>

@@ -28,7 +28,6 @@
 #include <tooldecode/draft/sized_drafter.hpp>
 #include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/formats/python_call.hpp>
-#include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/model/head_view.hpp>

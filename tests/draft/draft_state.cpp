@@ -8,7 +8,6 @@
 
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/draft/draft_state.hpp>
-#include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 
 #include <support/catch.hpp>

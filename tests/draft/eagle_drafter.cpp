@@ -18,7 +18,6 @@
 #include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
-#include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <tooldecode/draft/mapped_head.hpp>
-#include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/llama_config.hpp>
 #include <tooldecode/model/medusa_model.hpp>
