@@ -32,7 +32,6 @@
 #include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/model/medusa_model.hpp>
-#include <tooldecode/research/coverage_estimate.hpp>
 #include <tooldecode/research/sized_head_drafter.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>

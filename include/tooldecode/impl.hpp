@@ -162,10 +162,10 @@
 #include <tooldecode/research/argument_types.ipp>
 #include <tooldecode/research/beam_search.ipp>
 #include <tooldecode/research/classify.ipp>
-#include <tooldecode/research/coverage_estimate.ipp>
 #include <tooldecode/research/performance_model.ipp>
 #include <tooldecode/research/sampled_drafter.ipp>
 #include <tooldecode/research/self_consistency.ipp>
+#include <tooldecode/research/sized_head_drafter.ipp>
 #include <tooldecode/research/tool_dec.ipp>
 #include <tooldecode/research/tool_dec_completions.ipp>
 #include <tooldecode/research/tool_dec_machine.ipp>

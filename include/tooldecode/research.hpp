@@ -9,7 +9,6 @@
 #include <tooldecode/research/argument_types.hpp>
 #include <tooldecode/research/beam_search.hpp>
 #include <tooldecode/research/classify.hpp>
-#include <tooldecode/research/coverage_estimate.hpp>
 #include <tooldecode/research/performance_model.hpp>
 #include <tooldecode/research/sampled_drafter.hpp>
 #include <tooldecode/research/self_consistency.hpp>

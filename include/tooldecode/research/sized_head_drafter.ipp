@@ -1,9 +1,9 @@
 /// \file
-/// Definitions of coverage_estimate.hpp.
+/// Definitions of sized_head_drafter.hpp.
 #pragma once
 
 #include <tooldecode/draft/tree_costs.hpp>
-#include <tooldecode/research/coverage_estimate.hpp>
+#include <tooldecode/research/sized_head_drafter.hpp>
 
 namespace tooldecode::draft {
 
