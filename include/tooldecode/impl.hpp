@@ -16,7 +16,6 @@
 
 #include <tooldecode/consistency/call_orders.ipp>
 #include <tooldecode/consistency/order_batch.ipp>
-#include <tooldecode/consistency/order_branch.ipp>
 #include <tooldecode/consistency/ordered_sequence.ipp>
 #include <tooldecode/consistency/tool_orders.ipp>
 #include <tooldecode/consistency/votes.ipp>

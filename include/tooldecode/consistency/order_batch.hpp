@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/consistency/order_branch.hpp>
+#include <tooldecode/consistency/tool_orders.hpp>
 #include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/types.hpp>

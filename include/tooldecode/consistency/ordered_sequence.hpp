@@ -13,7 +13,6 @@
 
 #include <tooldecode/consistency/call_orders.hpp>
 #include <tooldecode/consistency/order_batch.hpp>
-#include <tooldecode/consistency/order_branch.hpp>
 #include <tooldecode/consistency/tool_orders.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/mask_view.hpp>

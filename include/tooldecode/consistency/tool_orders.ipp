@@ -12,6 +12,32 @@
 #include <tooldecode/formats/listed_arguments.hpp>
 #include <tooldecode/formats/plain_text.hpp>
 
+namespace tooldecode::consistency {
+
+TOOLDECODE_INLINE std::size_t OrderBranch::read(std::string_view bytes,
+                                                double token_log_probability) {
+  std::vector<std::size_t> seen;
+  std::size_t at = 0;
+  while (at < bytes.size() && calls.find_tool(state)) {
+    if (const auto argument = calls.find_argument(state)) {
+      auto value = std::find_if(values.begin(), values.end(),
+                                [&](const Value& v) { return v.argument == *argument; });
+      if (value == values.end()) value = values.insert(value, Value{.argument = *argument});
+      value->text += bytes[at];
+      if (std::find(seen.begin(), seen.end(), *argument) == seen.end()) {
+        seen.push_back(*argument);
+        value->log_probability += token_log_probability;
+        ++value->tokens;
+      }
+    }
+    text += bytes[at];
+    state = *calls.advance_bytes(state, bytes.substr(at++, 1));
+  }
+  return at;
+}
+
+}  // namespace tooldecode::consistency
+
 namespace tooldecode {
 
 TOOLDECODE_INLINE std::vector<std::vector<std::size_t>> parameter_orders(std::size_t count,
