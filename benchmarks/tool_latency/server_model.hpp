@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/execute/client_models.hpp>
+#include <tooldecode/execute/client_turn.hpp>
 #include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/research/performance_model.hpp>
 #include <tooldecode/tools/tool_call.hpp>

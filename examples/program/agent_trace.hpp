@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/execute/client_models.hpp>
 #include <tooldecode/execute/client_turn.hpp>
 #include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/tools/tool_call.hpp>

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/execute/client_models.hpp>
 #include <tooldecode/execute/client_speculator.hpp>
 #include <tooldecode/execute/client_turn.hpp>
 #include <tooldecode/execute/engine_speculator.hpp>

@@ -19,7 +19,6 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/execute/client_models.hpp>
 #include <tooldecode/execute/client_turn.hpp>
 #include <tooldecode/execute/speculation_gate.hpp>
 #include <tooldecode/execute/speculation_policy.hpp>

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <tooldecode/execute/client_loop.hpp>
-#include <tooldecode/execute/client_models.hpp>
 #include <tooldecode/execute/client_turn.hpp>
 #include <tooldecode/execute/tool_executor.hpp>
 #include <tooldecode/execute/tool_runtime.hpp>
