@@ -104,7 +104,6 @@
 #include <tooldecode/formats/free_text.ipp>
 #include <tooldecode/formats/harmony_call.ipp>
 #include <tooldecode/formats/json_call.ipp>
-#include <tooldecode/formats/keyed_elements.ipp>
 #include <tooldecode/formats/listed_arguments.ipp>
 #include <tooldecode/formats/named_format.ipp>
 #include <tooldecode/formats/open_argument.ipp>

@@ -6,10 +6,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/element_style.hpp>
-#include <tooldecode/formats/keyed_elements.hpp>
 #include <tooldecode/formats/plain_text.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/form.hpp>
@@ -17,9 +18,33 @@
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/text_dfa.hpp>
 
 namespace tooldecode::formats {
+
+/// Adds members to a KeyedSet whose keys stand between two delimiters, in every spelling of the
+/// delimiters.
+///
+/// \par Complexity  O(spellings of the delimiters x bytes of the key) per member
+/// \par Threads     one at a time
+class KeyedElements {
+ public:
+  /// \param set  receives the members
+  KeyedElements(KeyedSet& set, std::string_view before_key, std::string_view after_key);
+
+  /// \param value  what follows the end of the key
+  void add(const std::string& key, NodeId value, bool required);
+  /// Adds members with any other key that is an identifier.
+  void add_others(NodeId value);
+  /// Adds members with any other key that an automaton accepts.
+  void add_others(NodeId value, const text::TextDfa& keys);
+
+ private:
+  KeyedSet& set_;
+  std::vector<std::string> before_, after_;
+};
 
 /// Adds the objects of a schema to a Grammar, one element per property.
 ///

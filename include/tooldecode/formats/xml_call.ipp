@@ -12,7 +12,6 @@
 #include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/element_text.hpp>
 #include <tooldecode/formats/element_values.hpp>
-#include <tooldecode/formats/keyed_elements.hpp>
 #include <tooldecode/formats/listed_arguments.hpp>
 #include <tooldecode/formats/plain_text.hpp>
 #include <tooldecode/formats/xml_call.hpp>
