@@ -206,7 +206,6 @@
 #include <tooldecode/text/regex.ipp>
 #include <tooldecode/text/regex_terms.ipp>
 #include <tooldecode/text/speller.ipp>
-#include <tooldecode/text/spelt_lexeme.ipp>
 #include <tooldecode/text/stop_finder.ipp>
 #include <tooldecode/text/string_escape.ipp>
 #include <tooldecode/text/string_format.ipp>

@@ -4,7 +4,7 @@
 
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/speller.hpp>
-#include <tooldecode/text/spelt_lexeme.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 
 namespace tooldecode::text {
