@@ -213,7 +213,6 @@
 #include <tooldecode/text/text_dfa.ipp>
 #include <tooldecode/text/unicode_properties.ipp>
 #include <tooldecode/text/utf8.ipp>
-#include <tooldecode/text/utf8_lexeme.ipp>
 #include <tooldecode/text/value_reader.ipp>
 #include <tooldecode/text/value_text.ipp>
 #include <tooldecode/text/value_writer.ipp>

@@ -10,7 +10,7 @@
 
 #include <tooldecode/ebnf/lark_lexemes.hpp>
 #include <tooldecode/text/regex.hpp>
-#include <tooldecode/text/utf8_lexeme.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 
 #include <support/accepts.hpp>
 #include <support/catch.hpp>

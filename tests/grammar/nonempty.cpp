@@ -6,7 +6,7 @@
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/nonempty.hpp>
 #include <tooldecode/text/regex.hpp>
-#include <tooldecode/text/utf8_lexeme.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 
 #include <support/catch.hpp>
 

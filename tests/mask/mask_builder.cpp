@@ -12,7 +12,6 @@
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_escape.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
-#include <tooldecode/text/utf8_lexeme.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 #include <support/cases.hpp>

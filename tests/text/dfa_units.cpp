@@ -10,7 +10,6 @@
 #include <tooldecode/text/dfa_units.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
-#include <tooldecode/text/utf8_lexeme.hpp>
 
 #include <support/catch.hpp>
 

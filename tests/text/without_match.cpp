@@ -5,7 +5,6 @@
 
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
-#include <tooldecode/text/utf8_lexeme.hpp>
 #include <tooldecode/text/without_match.hpp>
 
 #include <support/accepts.hpp>

@@ -19,9 +19,9 @@
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/text_cursor.hpp>
 #include <tooldecode/text/text_dfa.hpp>
-#include <tooldecode/text/utf8_lexeme.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::ebnf {

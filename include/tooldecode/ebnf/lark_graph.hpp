@@ -26,8 +26,8 @@
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/occurrences.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/text_dfa.hpp>
-#include <tooldecode/text/utf8_lexeme.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::ebnf {

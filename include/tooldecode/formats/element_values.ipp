@@ -18,7 +18,7 @@
 #include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/text/number_bounds.hpp>
 #include <tooldecode/text/regex.hpp>
-#include <tooldecode/text/utf8_lexeme.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 
 namespace tooldecode::formats {
 

@@ -19,7 +19,6 @@
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
-#include <tooldecode/text/utf8_lexeme.hpp>
 #include <tooldecode/text/without_match.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 

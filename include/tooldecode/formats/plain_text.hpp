@@ -19,8 +19,8 @@
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/text_dfa.hpp>
-#include <tooldecode/text/utf8_lexeme.hpp>
 
 namespace tooldecode::formats {
 

@@ -29,7 +29,7 @@
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/regex.hpp>
-#include <tooldecode/text/utf8_lexeme.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 

@@ -13,8 +13,8 @@
 #include <tooldecode/text/dfa_units.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_escape.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/text_dfa.hpp>
-#include <tooldecode/text/utf8_lexeme.hpp>
 
 namespace tooldecode::grammar::detail {
 

@@ -1,5 +1,5 @@
 /// \file
-/// String literals as lexemes: JSON's and Python's, of any text or of the texts of a TextDfa.
+/// Lexemes of strings and of plain text, as DFAs over bytes.
 #pragma once
 
 #include <cstddef>
@@ -128,6 +128,14 @@ Dfa quoted(const TextDfa& text, const Spelling& spelling);
 
 /// JSON white space; each byte is a unit. Limit the units to stop a model that loops on spaces.
 [[nodiscard]] const DfaPointer& any_whitespace();
+
+/// The texts of an automaton over code points as strict UTF-8, without quotes or escapes. Units are
+/// characters.
+///
+/// \par Complexity  as spelt_lexeme
+/// \par Errors      as spelt_lexeme; accepts nothing if the text automaton is empty
+/// \par Source      RFC 3629
+[[nodiscard]] Dfa utf8_lexeme(const TextDfa& text);
 
 }  // namespace tooldecode::text
 
