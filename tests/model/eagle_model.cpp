@@ -408,7 +408,6 @@ TEST_CASE("EagleModel checks the shapes of weights in memory") {
   CHECK(code([](td::EagleWeights&) {}) == td::Errc::invalid_option);
   CHECK(code([](td::EagleWeights& w) { w.projection.pop_back(); }) == td::Errc::shape_mismatch);
   CHECK(code([](td::EagleWeights& w) { w.bias.pop_back(); }) == td::Errc::shape_mismatch);
-  using Layer = td::model::LlamaWeights::Layer;
   for (const auto part : {&Layer::query, &Layer::key, &Layer::value, &Layer::output,
                           &Layer::feed_forward_norm, &Layer::gate, &Layer::up, &Layer::down}) {
     CHECK(code([part](td::EagleWeights& w) { (w.layer.*part).pop_back(); }) ==
@@ -477,8 +476,6 @@ TEST_CASE("EagleModel of SmolLM2 equals PyTorch in tokens and states", "[publish
 using td::test::random_eagle3_weights;
 
 namespace {
-
-constexpr std::size_t width = 36;
 
 Tokens random_tokens(std::size_t count, std::mt19937& random) {
   Tokens tokens(count);
@@ -625,7 +622,6 @@ TEST_CASE("Eagle3Model checks the shapes of weights in memory") {
     return std::string("nothing thrown");
   };
   using Weights = td::Eagle3Weights;
-  using Layer   = td::model::LlamaWeights::Layer;
   CHECK(place([](Weights&) {}) == "nothing thrown");
   CHECK(place([](Weights& w) { w.projection.pop_back(); }) == "fc");
   CHECK(place([](Weights& w) { w.embedding_norm.clear(); }) == "input_layernorm");
