@@ -29,6 +29,7 @@
 #include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
+#include <tooldecode/tools/call_key.hpp>
 
 #include <support/cases.hpp>
 #include <support/catch.hpp>

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/left_recursion.hpp>
 #include <tooldecode/grammar/text_lengths.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 

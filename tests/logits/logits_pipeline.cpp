@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/logits/log_sum_exp.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 
 #include <support/catch.hpp>

@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include <tooldecode/core/philox.hpp>
 #include <tooldecode/logits/selection.hpp>
 
 #include <support/catch.hpp>

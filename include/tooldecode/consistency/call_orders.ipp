@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <tooldecode/consistency/call_orders.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 
 namespace tooldecode {

@@ -6,7 +6,6 @@
 
 #include <tooldecode/consistency/order_batch.hpp>
 #include <tooldecode/constraint/constraint_ref.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/logits/log_sum_exp.hpp>

@@ -8,7 +8,6 @@
 #include <tooldecode/consistency/ordered_sequence.hpp>
 #include <tooldecode/consistency/votes.hpp>
 #include <tooldecode/constraint/constraint_ref.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/decode/trace.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 

@@ -12,12 +12,10 @@
 #include <tooldecode/consistency/votes.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/philox.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/trace.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::consistency {

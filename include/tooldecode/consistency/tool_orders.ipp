@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <tooldecode/consistency/tool_orders.hpp>
+#include <tooldecode/core/philox.hpp>
 #include <tooldecode/formats/listed_arguments.hpp>
 #include <tooldecode/formats/plain_text.hpp>
 

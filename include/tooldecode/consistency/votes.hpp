@@ -12,7 +12,6 @@
 
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/tools/canonical_json.hpp>
 
 namespace tooldecode {
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <tooldecode/consistency/votes.hpp>
+#include <tooldecode/tools/canonical_json.hpp>
 
 namespace tooldecode {
 

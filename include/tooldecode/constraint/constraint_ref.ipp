@@ -3,7 +3,6 @@
 #pragma once
 
 #include <tooldecode/constraint/constraint_ref.hpp>
-#include <tooldecode/core/config.hpp>
 
 namespace tooldecode {
 

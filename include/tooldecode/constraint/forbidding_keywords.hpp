@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode::constraint {

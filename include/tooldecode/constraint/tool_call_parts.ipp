@@ -12,7 +12,6 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/formats/delimiter.hpp>
-#include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode {

@@ -17,7 +17,6 @@
 #include <tooldecode/constraint/repeat_places.hpp>
 #include <tooldecode/constraint/without_repeats.hpp>
 #include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/tools/tool_call.hpp>

@@ -9,7 +9,6 @@
 #include <new>
 #include <utility>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/core/id.hpp>
 

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <span>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/types.hpp>
 
 namespace tooldecode::core {

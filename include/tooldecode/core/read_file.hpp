@@ -6,8 +6,6 @@
 #include <filesystem>
 #include <string>
 
-#include <tooldecode/core/error.hpp>
-
 namespace tooldecode::core {
 
 /// Reads a regular file into memory.

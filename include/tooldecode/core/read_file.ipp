@@ -9,6 +9,7 @@
 #include <limits>
 #include <system_error>
 
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/read_file.hpp>
 
 namespace tooldecode::core {

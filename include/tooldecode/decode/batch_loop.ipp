@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/decode/batch_loop.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/draft/draft_tree.hpp>

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/decode/batch_pass.hpp>
 #include <tooldecode/mask/token_mask.hpp>
 

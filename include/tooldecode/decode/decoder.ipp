@@ -4,7 +4,6 @@
 
 #include <cstddef>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/sequence.hpp>

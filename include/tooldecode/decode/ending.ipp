@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/ending.hpp>
 

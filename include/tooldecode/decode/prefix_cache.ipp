@@ -6,7 +6,6 @@
 #include <iterator>
 #include <utility>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/decode/prefix_cache.hpp>
 
 namespace tooldecode {

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/logits/log_sum_exp.hpp>

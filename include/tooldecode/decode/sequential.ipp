@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/sequence.hpp>

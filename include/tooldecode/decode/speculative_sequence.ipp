@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <tooldecode/constraint/constraint_ref.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/decode/speculative_sequence.hpp>

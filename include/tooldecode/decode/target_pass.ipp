@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/decode/target_pass.hpp>
 
 namespace tooldecode::decode {

@@ -14,7 +14,6 @@
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
-#include <tooldecode/logits/log_sum_exp.hpp>
 
 namespace tooldecode {
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <tooldecode/decode/trace.hpp>
+#include <tooldecode/logits/log_sum_exp.hpp>
 
 namespace tooldecode {
 

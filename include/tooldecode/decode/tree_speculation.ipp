@@ -2,7 +2,6 @@
 /// Definitions of tree_speculation.hpp.
 #pragma once
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/decode/prefix_cache.hpp>
 #include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/decode/speculative_sequence.hpp>

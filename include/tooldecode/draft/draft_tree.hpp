@@ -8,7 +8,6 @@
 #include <span>
 #include <vector>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/types.hpp>
 
 namespace tooldecode {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_head.hpp>

@@ -11,7 +11,6 @@
 
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_candidates.hpp>
 #include <tooldecode/draft/draft_head.hpp>
 #include <tooldecode/mask/token_mask.hpp>

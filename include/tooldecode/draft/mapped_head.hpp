@@ -9,7 +9,6 @@
 #include <span>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_head.hpp>

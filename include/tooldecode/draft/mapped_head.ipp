@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <tooldecode/core/aligned_vector.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/draft/mapped_head.hpp>
 #include <tooldecode/model/fixed_order.hpp>
 

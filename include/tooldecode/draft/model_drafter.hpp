@@ -15,7 +15,6 @@
 #include <vector>
 
 #include <tooldecode/core/concepts.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/headless_model.hpp>

@@ -4,7 +4,6 @@
 
 #include <optional>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/draft/suffix_drafter.hpp>
 
 namespace tooldecode {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/draft/suffix_history.hpp>
 
 namespace tooldecode {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/draft/tool_cache_drafter.hpp>
 

@@ -7,10 +7,8 @@
 #include <span>
 #include <vector>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/logits/log_sum_exp.hpp>
-#include <tooldecode/model/fixed_order.hpp>
 
 namespace tooldecode::draft {
 

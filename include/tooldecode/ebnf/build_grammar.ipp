@@ -6,6 +6,7 @@
 #include <string>
 
 #include <tooldecode/ebnf/build_grammar.hpp>
+#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::ebnf::detail {
 

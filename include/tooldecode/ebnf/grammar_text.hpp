@@ -17,9 +17,7 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/nonempty.hpp>
 #include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/regex.hpp>
-#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/text_cursor.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>

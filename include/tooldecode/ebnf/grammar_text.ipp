@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tooldecode/ebnf/grammar_text.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 
 namespace tooldecode::ebnf {
 

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/build_grammar.hpp>
 #include <tooldecode/ebnf/lark_graph.hpp>

@@ -23,7 +23,6 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/string_lexeme.hpp>

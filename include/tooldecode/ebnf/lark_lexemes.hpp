@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/rules.hpp>
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/dfa.hpp>

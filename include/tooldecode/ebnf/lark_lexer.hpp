@@ -9,13 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/lark_graph.hpp>
 #include <tooldecode/ebnf/lark_lexemes.hpp>
 #include <tooldecode/ebnf/lark_places.hpp>
 #include <tooldecode/text/byte_set.hpp>
-#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::ebnf {
 

@@ -9,10 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/lark_graph.hpp>
-#include <tooldecode/text/occurrences.hpp>
 
 namespace tooldecode::ebnf {
 

@@ -11,7 +11,6 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/lark_syntax.hpp>
 #include <tooldecode/ebnf/lark_terminals.hpp>
-#include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/text_cursor.hpp>
 

@@ -16,10 +16,8 @@
 #include <tooldecode/ebnf/lark_syntax.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/text_dfa.hpp>
-#include <tooldecode/text/unicode_properties.hpp>
 
 namespace tooldecode::ebnf {
 

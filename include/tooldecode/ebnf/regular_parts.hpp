@@ -10,11 +10,8 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/rules.hpp>
-#include <tooldecode/ebnf/strong_components.hpp>
 #include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/regex.hpp>
-#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 
 namespace tooldecode::ebnf {

@@ -7,6 +7,9 @@
 
 #include <tooldecode/ebnf/lark_pattern.hpp>
 #include <tooldecode/ebnf/regular_parts.hpp>
+#include <tooldecode/ebnf/strong_components.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 
 namespace tooldecode::ebnf {
 

@@ -9,11 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::ebnf {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tooldecode/ebnf/rules.hpp>
+#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::ebnf {
 

@@ -6,7 +6,6 @@
 #include <exception>
 #include <span>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/execute/client_loop.hpp>
 

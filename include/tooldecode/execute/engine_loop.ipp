@@ -7,7 +7,6 @@
 
 #include <tooldecode/consistency/ordered_sequence.hpp>
 #include <tooldecode/constraint/constraint_ref.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/decode/batch_sequence.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/execute/engine_loop.hpp>

@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/execute/turn_times.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include <tooldecode/execute/tool_cache.hpp>
+#include <tooldecode/tools/call_key.hpp>
 
 namespace tooldecode {
 

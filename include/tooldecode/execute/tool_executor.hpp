@@ -23,7 +23,6 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/execute/tool_runtime.hpp>
-#include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include <tooldecode/execute/tool_executor.hpp>
+#include <tooldecode/tools/call_key.hpp>
 
 namespace tooldecode::detail {
 

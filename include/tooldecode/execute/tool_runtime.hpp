@@ -11,7 +11,6 @@
 #include <string_view>
 #include <utility>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 

@@ -9,8 +9,7 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/text/utf8.hpp>
-#include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/tools/tool.hpp>
 
 namespace tooldecode::formats {
 

@@ -7,6 +7,8 @@
 
 #include <tooldecode/formats/carried_name.hpp>
 #include <tooldecode/text/json_pointer.hpp>
+#include <tooldecode/text/utf8.hpp>
+#include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::formats {
 

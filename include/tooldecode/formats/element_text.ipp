@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/element_text.hpp>
 #include <tooldecode/schema/spellings.hpp>

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/element_style.hpp>
 #include <tooldecode/formats/plain_text.hpp>
 #include <tooldecode/grammar/grammar.hpp>
@@ -18,7 +17,6 @@
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
-#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 

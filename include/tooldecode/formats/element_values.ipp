@@ -13,7 +13,6 @@
 #include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/element_values.hpp>
 #include <tooldecode/schema/key_conditions.hpp>
-#include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/text/number_bounds.hpp>

@@ -9,7 +9,6 @@
 
 #include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode {
 struct XmlCall;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/element_text.hpp>
 #include <tooldecode/formats/listed_arguments.hpp>

@@ -8,18 +8,14 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/alternatives.hpp>
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/grammar_builder.hpp>
 #include <tooldecode/schema/reader.hpp>
-#include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/regex.hpp>
-#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 
 namespace tooldecode::formats {

@@ -5,10 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/formats/free_text.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/string_lexeme.hpp>
-
 namespace tooldecode::formats {
 
 /// A map of lexemes for Grammar::append: replaces the lexeme of any JSON string by one of strings

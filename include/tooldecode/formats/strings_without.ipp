@@ -5,6 +5,7 @@
 #include <memory>
 
 #include <tooldecode/formats/strings_without.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/without_match.hpp>
 
 namespace tooldecode::formats {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode::formats {

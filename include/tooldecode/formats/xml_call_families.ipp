@@ -4,7 +4,6 @@
 
 #include <string_view>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/formats/element_style.hpp>
 #include <tooldecode/formats/xml_call.hpp>
 

@@ -13,14 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/stable_vector.hpp>
 #include <tooldecode/core/wanted_mutex.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_reader.hpp>
-#include <tooldecode/grammar/left_recursion.hpp>
 #include <tooldecode/grammar/positions.hpp>
 #include <tooldecode/grammar/stacks.hpp>
 #include <tooldecode/grammar/text_lengths.hpp>

@@ -7,6 +7,7 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/left_recursion.hpp>
 
 namespace tooldecode::grammar {
 

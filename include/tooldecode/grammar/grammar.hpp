@@ -14,7 +14,6 @@
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/id.hpp>
 #include <tooldecode/grammar/keys_together.hpp>

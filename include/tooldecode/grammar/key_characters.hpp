@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/string_escape.hpp>
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/grammar/key_texts.hpp>
 
 namespace tooldecode::grammar {

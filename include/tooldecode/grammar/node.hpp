@@ -13,7 +13,6 @@
 #include <vector>
 
 #include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/id.hpp>
 #include <tooldecode/grammar/keys_together.hpp>
 #include <tooldecode/text/dfa_pointer.hpp>

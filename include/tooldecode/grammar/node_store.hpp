@@ -15,11 +15,9 @@
 #include <vector>
 
 #include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/stable_vector.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/key_characters.hpp>
 #include <tooldecode/grammar/node.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/string_escape.hpp>

@@ -9,6 +9,7 @@
 
 #include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/grammar/grammar.ipp>
+#include <tooldecode/grammar/key_characters.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/text/dfa_units.hpp>
 

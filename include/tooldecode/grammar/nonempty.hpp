@@ -5,10 +5,7 @@
 #include <map>
 #include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/left_recursion.hpp>
 #include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::grammar {

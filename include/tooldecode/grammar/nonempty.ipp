@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include <tooldecode/grammar/left_recursion.hpp>
 #include <tooldecode/grammar/node.hpp>
 #include <tooldecode/grammar/nonempty.hpp>
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/grammar/count_sets.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_reader.hpp>

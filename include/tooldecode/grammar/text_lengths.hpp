@@ -19,7 +19,6 @@
 #include <tooldecode/grammar/stacks.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/dfa_lengths.hpp>
-#include <tooldecode/text/occurrences.hpp>
 
 namespace tooldecode::grammar {
 

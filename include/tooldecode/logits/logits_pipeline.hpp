@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 

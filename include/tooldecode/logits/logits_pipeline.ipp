@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 
 namespace tooldecode {

@@ -8,9 +8,7 @@
 #include <span>
 #include <vector>
 
-#include <tooldecode/core/philox.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/logits/log_sum_exp.hpp>
 
 namespace tooldecode {
 

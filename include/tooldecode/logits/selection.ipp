@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <tooldecode/core/philox.hpp>
+#include <tooldecode/logits/log_sum_exp.hpp>
 #include <tooldecode/logits/selection.hpp>
 
 namespace tooldecode {

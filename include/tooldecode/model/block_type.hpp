@@ -8,8 +8,6 @@
 #include <cstring>
 #include <string_view>
 
-#include <tooldecode/model/safetensors.hpp>
-
 namespace tooldecode::model {
 
 /// A tensor type: a block of `bytes` bytes holds `weights` weights.

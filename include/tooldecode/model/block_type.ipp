@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/model/bfloat16.hpp>
 #include <tooldecode/model/block_type.hpp>
+#include <tooldecode/model/safetensors.hpp>
 
 namespace tooldecode::model::detail {
 

@@ -7,7 +7,6 @@
 #include <limits>
 #include <vector>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/model/constrained_head.hpp>
 #include <tooldecode/model/head_products.hpp>

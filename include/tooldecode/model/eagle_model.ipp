@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/head_products.hpp>

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <tooldecode/core/concepts.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/model/llama_model.hpp>
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/model/feature_model.hpp>
 
 namespace tooldecode {

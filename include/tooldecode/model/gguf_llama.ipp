@@ -9,7 +9,6 @@
 #include <set>
 #include <utility>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/model/gguf_llama.hpp>
 
 namespace tooldecode::model::detail {

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/model/block_type.hpp>
 #include <tooldecode/vocabulary/gguf_metadata.hpp>
 
 namespace tooldecode::model {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include <tooldecode/core/config.hpp>
+#include <tooldecode/model/block_type.hpp>
 #include <tooldecode/model/gguf_tensors.hpp>
 
 namespace tooldecode::model {

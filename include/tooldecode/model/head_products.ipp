@@ -9,7 +9,6 @@
 #include <cstring>
 #include <utility>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/simd.hpp>
 #include <tooldecode/model/head_products.hpp>
 

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 
 namespace tooldecode {

@@ -7,7 +7,6 @@
 #include <numbers>
 #include <utility>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/model_limits.hpp>
 #include <tooldecode/core/read_file.hpp>
 #include <tooldecode/model/llama_config.hpp>

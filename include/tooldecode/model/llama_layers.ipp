@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/model/fixed_order.hpp>
 #include <tooldecode/model/head_products.hpp>
 #include <tooldecode/model/llama_layers.hpp>

@@ -8,7 +8,6 @@
 #include <system_error>
 #include <utility>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/read_file.hpp>
 #include <tooldecode/model/fixed_order.hpp>
 #include <tooldecode/model/gguf_llama.hpp>

@@ -2,7 +2,6 @@
 /// Definitions of llama_weights.hpp.
 #pragma once
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/model/llama_weights.hpp>
 
 namespace tooldecode::model {

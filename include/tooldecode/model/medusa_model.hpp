@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/model/safetensors.hpp>
 
 namespace tooldecode {

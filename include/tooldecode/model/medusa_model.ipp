@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/model/head_products.hpp>
 #include <tooldecode/model/medusa_model.hpp>
 

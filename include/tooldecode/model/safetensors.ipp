@@ -6,7 +6,6 @@
 #include <array>
 #include <cstring>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/read_file.hpp>
 #include <tooldecode/model/bfloat16.hpp>
 #include <tooldecode/model/safetensors.hpp>

@@ -15,7 +15,6 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>

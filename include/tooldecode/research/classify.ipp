@@ -4,6 +4,7 @@
 
 #include <tooldecode/research/classify.hpp>
 #include <tooldecode/text/exact_number.hpp>
+#include <tooldecode/tools/canonical_json.hpp>
 
 namespace tooldecode {
 

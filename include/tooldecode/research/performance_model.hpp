@@ -7,7 +7,6 @@
 #include <limits>
 #include <span>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/execute/turn_times.hpp>
 
 namespace tooldecode {

@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/research/performance_model.hpp>
 
 namespace tooldecode {

@@ -21,7 +21,6 @@
 #include <tooldecode/draft/draft_state.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/draft/drafter.hpp>
-#include <tooldecode/logits/log_sum_exp.hpp>
 #include <tooldecode/logits/selection.hpp>
 #include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/research/self_consistency.hpp>
 

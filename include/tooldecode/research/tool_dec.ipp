@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <utility>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/decode/sequence.hpp>

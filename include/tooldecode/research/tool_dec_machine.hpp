@@ -14,7 +14,6 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/research/tool_names.hpp>
-#include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {

@@ -13,11 +13,9 @@
 #include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/mask/token_trie.hpp>
-#include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {

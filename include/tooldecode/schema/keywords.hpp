@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode::schema {

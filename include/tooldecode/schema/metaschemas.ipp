@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/schema/metaschemas.hpp>
 #include <tooldecode/text/value_reader.hpp>
 

@@ -8,8 +8,6 @@
 #include <string>
 #include <system_error>
 
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/text/decimal.hpp>
 #include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode::text {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/text/decimal.hpp>
 #include <tooldecode/text/exact_number.hpp>
 
 namespace tooldecode::text {

@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/text/decimal.hpp>
 
 namespace tooldecode::text {

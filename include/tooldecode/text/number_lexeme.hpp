@@ -6,10 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <tooldecode/text/decimal.hpp>
 #include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/exponent_rows.hpp>
-#include <tooldecode/text/magnitude_rows.hpp>
 #include <tooldecode/text/number_bounds.hpp>
 #include <tooldecode/text/occurrences.hpp>
 

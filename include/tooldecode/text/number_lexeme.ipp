@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include <tooldecode/text/exponent_rows.hpp>
+#include <tooldecode/text/magnitude_rows.hpp>
 #include <tooldecode/text/number_lexeme.hpp>
 
 namespace tooldecode::text::detail {

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/occurrences.hpp>

@@ -8,8 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 
 namespace tooldecode::text {

@@ -7,6 +7,8 @@
 #include <map>
 #include <mutex>
 
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_format.hpp>
 
 namespace tooldecode::text::detail {

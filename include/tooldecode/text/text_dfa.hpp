@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/occurrences.hpp>

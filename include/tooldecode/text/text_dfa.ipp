@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 
 namespace tooldecode::text {

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/text/utf8.hpp>
 
 namespace tooldecode::text {

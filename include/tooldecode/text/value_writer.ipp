@@ -2,6 +2,7 @@
 /// Definitions of value_writer.hpp.
 #pragma once
 
+#include <tooldecode/text/value_text.hpp>
 #include <tooldecode/text/value_writer.hpp>
 
 namespace tooldecode::text {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::text {

@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode {

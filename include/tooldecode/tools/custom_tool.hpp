@@ -5,10 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/text/regex.hpp>
-#include <tooldecode/tools/document_readings.hpp>
 
 namespace tooldecode::tools {
 

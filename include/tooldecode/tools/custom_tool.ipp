@@ -2,8 +2,11 @@
 /// Definitions of custom_tool.hpp.
 #pragma once
 
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/text/json_pointer.hpp>
+#include <tooldecode/text/regex.hpp>
 #include <tooldecode/tools/custom_tool.hpp>
+#include <tooldecode/tools/document_readings.hpp>
 
 namespace tooldecode::tools {
 

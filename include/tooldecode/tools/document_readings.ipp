@@ -7,7 +7,6 @@
 #include <cstddef>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/decimal.hpp>

@@ -7,10 +7,7 @@
 #include <optional>
 #include <span>
 
-#include <tooldecode/core/config.hpp>
-#include <tooldecode/core/philox.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/logits/log_sum_exp.hpp>
 #include <tooldecode/logits/selection.hpp>
 
 namespace tooldecode::verify {

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tooldecode/core/philox.hpp>
+#include <tooldecode/logits/log_sum_exp.hpp>
 #include <tooldecode/verify/target_distribution.hpp>
 
 namespace tooldecode::verify {

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <queue>
 
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/vocabulary/byte_pair_encoding.hpp>
 
 namespace tooldecode::vocabulary {

@@ -12,7 +12,6 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
 namespace tooldecode::vocabulary {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 
 namespace tooldecode::vocabulary {

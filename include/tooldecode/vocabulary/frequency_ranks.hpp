@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/text/json_value.hpp>

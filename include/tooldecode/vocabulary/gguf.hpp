@@ -9,14 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/vocabulary/byte_alphabet.hpp>
-#include <tooldecode/vocabulary/compact_vocabulary.hpp>
-#include <tooldecode/vocabulary/end_tokens.hpp>
 #include <tooldecode/vocabulary/gguf_metadata.hpp>
-#include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
-#include <tooldecode/vocabulary/unigram.hpp>
 
 namespace tooldecode::vocabulary {
 

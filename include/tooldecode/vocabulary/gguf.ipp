@@ -5,7 +5,11 @@
 #include <utility>
 
 #include <tooldecode/core/read_file.hpp>
+#include <tooldecode/vocabulary/byte_alphabet.hpp>
+#include <tooldecode/vocabulary/compact_vocabulary.hpp>
+#include <tooldecode/vocabulary/end_tokens.hpp>
 #include <tooldecode/vocabulary/gguf.hpp>
+#include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 #include <tooldecode/vocabulary/text_rules.hpp>
 
 namespace tooldecode::vocabulary::detail {

@@ -9,10 +9,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/vocabulary/byte_alphabet.hpp>
-#include <tooldecode/vocabulary/end_tokens.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
-#include <tooldecode/vocabulary/unigram.hpp>
 
 namespace tooldecode::vocabulary {
 

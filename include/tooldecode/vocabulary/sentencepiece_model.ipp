@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include <tooldecode/vocabulary/byte_alphabet.hpp>
+#include <tooldecode/vocabulary/end_tokens.hpp>
 #include <tooldecode/vocabulary/sentencepiece_model.hpp>
 #include <tooldecode/vocabulary/text_rules.hpp>
 

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/vocabulary/added_tokens.hpp>
 #include <tooldecode/vocabulary/unigram.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>

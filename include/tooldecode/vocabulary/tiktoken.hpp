@@ -4,11 +4,7 @@
 
 #include <string_view>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/vocabulary/compact_vocabulary.hpp>
-#include <tooldecode/vocabulary/end_tokens.hpp>
-#include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
 namespace tooldecode::vocabulary {

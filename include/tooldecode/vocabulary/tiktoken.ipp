@@ -11,6 +11,9 @@
 #include <vector>
 
 #include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/vocabulary/compact_vocabulary.hpp>
+#include <tooldecode/vocabulary/end_tokens.hpp>
+#include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 #include <tooldecode/vocabulary/tiktoken.hpp>
 
 namespace tooldecode::vocabulary {

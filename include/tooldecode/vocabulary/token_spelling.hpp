@@ -9,9 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 
 namespace tooldecode::vocabulary {

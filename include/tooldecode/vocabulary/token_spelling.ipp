@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <tooldecode/text/utf8.hpp>
+#include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/token_spelling.hpp>
 
 namespace tooldecode::vocabulary::detail {

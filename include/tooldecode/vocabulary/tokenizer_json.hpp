@@ -13,11 +13,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
-#include <tooldecode/vocabulary/end_tokens.hpp>
-#include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 #include <tooldecode/vocabulary/pre_tokenizer.hpp>
 #include <tooldecode/vocabulary/text_rules.hpp>
 #include <tooldecode/vocabulary/token_spelling.hpp>

@@ -6,6 +6,10 @@
 #include <array>
 #include <unordered_set>
 
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/vocabulary/byte_alphabet.hpp>
+#include <tooldecode/vocabulary/end_tokens.hpp>
+#include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 #include <tooldecode/vocabulary/oniguruma_pattern.hpp>
 #include <tooldecode/vocabulary/tokenizer_json.hpp>
 

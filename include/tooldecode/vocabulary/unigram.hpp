@@ -15,7 +15,6 @@
 #include <vector>
 
 #include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/vocabulary/unigram.hpp>
 
 namespace tooldecode::vocabulary {

@@ -12,8 +12,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/types.hpp>
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::vocabulary {
