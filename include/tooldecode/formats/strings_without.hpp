@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/text/dfa_pointer.hpp>
+
 namespace tooldecode::formats {
 
 /// A map of lexemes for Grammar::append: replaces the lexeme of any JSON string by one of strings
