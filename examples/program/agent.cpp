@@ -314,8 +314,8 @@ void add_agent(CommandLine& line) {
       "none");
   sub.option(
       "--tools", options->tools,
-      "tool documents: JSON of OpenAI, MCP, Bedrock, Gemini, BFCL or API-Bank; none: those of the "
-      "example, unless there is --mcp");
+      "tool documents: JSON of OpenAI, Anthropic, MCP, Bedrock, Gemini, BFCL or API-Bank; none: "
+      "those of the example, unless there is --mcp");
   sub.option("--mcp", options->mcp,
              "a shell command that is a server of the Model Context Protocol over its "
              "standard input and output, whose tools are tools too; may be given several times")

@@ -322,7 +322,7 @@ void add_call(CommandLine& line) {
       line.command("call", "Ask a model one question: plainly, constrained, speculatively");
   add_model_options(sub, options->model);
   sub.option("--tools", options->tools,
-             "tool documents: JSON of OpenAI, MCP, Bedrock, Gemini, BFCL or API-Bank")
+             "tool documents: JSON of OpenAI, Anthropic, MCP, Bedrock, Gemini, BFCL or API-Bank")
       .shows_default();
   sub.option("--format", options->format, "call format: " + format_values() + "; default: auto");
   sub.option("--choice", options->choice, "auto, none, required or a tool's name").shows_default();

@@ -228,6 +228,7 @@ void RequestReader::end_head() {
   if (host == nullptr ? version_ == "HTTP/1.1" : !is_host(*host)) {
     return refuse(400, "the header Host is missing or malformed");
   }
+  if (!drop_authority(host)) return refuse(400, "the URL names another host than the header Host");
   if (coding != nullptr) {
     if (length != nullptr) return refuse(400, "a length stands beside a transfer coding");
     if (version_ == "HTTP/1.0" || !is_same(*coding, "chunked")) {
@@ -244,6 +245,20 @@ void RequestReader::end_head() {
   left_  = length_;
   part_  = Part::body;
   state_ = length_ > 0 ? State::body : State::whole;
+}
+
+// Clients of proxies send the whole URL (RFC 9112, section 3.2.2). Only one host may be named, so that
+// a check of the header checks the URL.
+bool RequestReader::drop_authority(const std::string* host) {
+  constexpr std::string_view scheme = "http://";
+  const std::string_view target     = target_;
+  if (!is_same(target.substr(0, scheme.size()), scheme)) return true;
+  const std::size_t end = std::min(target.find_first_of("/?", scheme.size()), target.size());
+  const std::string_view authority = target.substr(scheme.size(), end - scheme.size());
+  if (host == nullptr || !is_same(authority, *host)) return false;
+  const std::string path(target.substr(end));
+  target_ = path.starts_with('/') ? path : "/" + path;
+  return true;
 }
 
 void RequestReader::read_chunk_size() {

@@ -77,6 +77,8 @@ class RequestReader {
   void read_request_line();
   void read_field();
   void end_head();
+  // Makes the path of a target that is a whole URL; false if it names another host.
+  [[nodiscard]] bool drop_authority(const std::string* host);
   void read_chunk_size();
   [[nodiscard]] bool is_at_head() const noexcept {
     return part_ == Part::request_line || part_ == Part::fields;

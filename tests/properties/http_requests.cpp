@@ -72,6 +72,24 @@ TEST_CASE("RequestReader writes a body in chunks as one with a length") {
   CHECK(request.text() == "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 13\r\n\r\nabc0123456789");
 }
 
+TEST_CASE("RequestReader reads the path of a target that is a whole URL of its host") {
+  const auto target = [](const std::string& url, const std::string& host = "a:80") {
+    const auto [request, rest] = read("GET " + url + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
+    return request.state() == State::whole ? request.target() : std::to_string(request.status());
+  };
+  CHECK(target("http://a:80/v1/models?x=http://b/") == "/v1/models?x=http://b/");
+  CHECK(target("HTTP://A:80/v1") == "/v1");
+  CHECK(target("http://a:80") == "/");
+  CHECK(target("http://a:80?x") == "/?x");
+  CHECK(target("/http://b/") == "/http://b/");
+  for (const char* url : {"http://b/v1", "http://a/v1", "http://a:80.b/v1", "http://a:80@b/v1",
+                          "http://", "http:///v1", "http://a:80#/v1"}) {
+    INFO(url);
+    CHECK(target(url) == "400");
+  }
+  CHECK(read("GET http://a/ HTTP/1.0\r\n\r\n").request.status() == 400);
+}
+
 TEST_CASE("RequestReader refuses a request that two readers could read differently") {
   const std::string nul(1, '\0');
   const std::vector<std::string> bad{
