@@ -33,7 +33,7 @@ using td::draft::HeadCosts;
 
 namespace {
 
-constexpr std::size_t vocabulary = 4096;
+constexpr std::size_t vocabulary_size = 4096;
 
 /// A text whose ranks follow a power distribution, and a drafter that finds what its head has, less often
 /// at deeper levels.
@@ -46,10 +46,10 @@ struct Simulation {
   [[nodiscard]] std::size_t draw_rank(std::mt19937& random) const {
     std::uniform_real_distribution<double> uniform(0, 1);
     // Of a density rank^-power over [1, V + 1).
-    const double u = uniform(random), end = vocabulary + 1.0;
+    const double u = uniform(random), end = vocabulary_size + 1.0;
     const double x = power == 1 ? std::pow(end, u)
                                 : std::pow(1 + u * (std::pow(end, 1 - power) - 1), 1 / (1 - power));
-    return std::min(static_cast<std::size_t>(x) - 1, vocabulary - 1);
+    return std::min(static_cast<std::size_t>(x) - 1, vocabulary_size - 1);
   }
 
   /// One round with a size; returns its number of tokens.
@@ -59,10 +59,10 @@ struct Simulation {
     bool is_on_path    = true;
     while (is_on_path) {
       const std::size_t rank = draw_rank(random);
-      learnt.count_token(rank, vocabulary);
+      learnt.count_token(rank, vocabulary_size);
       ++tokens;
       if (tokens > levels) break;
-      const bool has   = learnt.has(size, rank, vocabulary);
+      const bool has   = learnt.has(size, rank, vocabulary_size);
       const bool found = has && uniform(random) < finds;
       if (has) learnt.count_level(tokens, found);
       is_on_path = found;
@@ -78,8 +78,8 @@ struct Simulation {
 
 HeadCosts costs_of(double seconds_of_all) {
   std::vector<HeadCosts::Measurement> known;
-  for (std::size_t rows = 64; rows <= vocabulary; rows *= 2) {
-    known.emplace_back(rows, seconds_of_all * static_cast<double>(rows) / vocabulary);
+  for (std::size_t rows = 64; rows <= vocabulary_size; rows *= 2) {
+    known.emplace_back(rows, seconds_of_all * static_cast<double>(rows) / vocabulary_size);
   }
   return HeadCosts(known);
 }
@@ -175,6 +175,7 @@ TEST_CASE("CoverageEstimate counts the rows that a request adds") {
   learnt.count_token(never, 12, added);
   CHECK(learnt.coverage(0) == 1);
 }
+
 using Tokens = std::vector<td::TokenId>;
 
 TEST_CASE("SizedHeadDrafter does not change what is decoded, whatever rows cost") {
