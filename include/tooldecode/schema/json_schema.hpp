@@ -12,7 +12,7 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/document_rules.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/text/number_bounds.hpp>
+#include <tooldecode/text/number_limits.hpp>
 #include <tooldecode/text/value_syntax.hpp>
 
 namespace tooldecode {
