@@ -15,6 +15,8 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::formats;
+using Json = tooldecode::JsonValue;
 
 TEST_CASE("KeyedElements accept members of a set in every spelling of their delimiters") {
   Grammar grammar;
@@ -60,8 +62,6 @@ TEST_CASE("KeyedElements::add_others accepts keys that are identifiers and match
     CHECK_FALSE(accepts(text));
   }
 }
-using namespace tooldecode::formats;
-using Json = tooldecode::JsonValue;
 
 namespace {
 

@@ -27,6 +27,8 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::core;
+using Node = Grammar::Node;
 
 namespace {
 
@@ -115,8 +117,6 @@ TEST_CASE("Grammar::tool_calls accepts conforming calls and no others") {
   CHECK_FALSE(accepts(calls, call("f", R"({"a": "1"})")));
   CHECK_FALSE(accepts(calls, "text"));
 }
-using namespace tooldecode::core;
-using Node = Grammar::Node;
 
 namespace {
 

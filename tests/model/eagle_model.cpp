@@ -25,7 +25,15 @@
 #include <support/slow_layer.hpp>
 
 namespace td = tooldecode;
+using td::test::make_safetensors;
+using td::test::random_eagle3_weights;
+using td::test::random_eagle_weights;
+using td::test::random_llama;
+using td::test::random_llama_config;
+using td::test::Vector;
 using Layer  = td::model::LlamaWeights::Layer;
+using Tokens = std::vector<td::TokenId>;
+using Floats = std::vector<float>;
 
 namespace {
 
@@ -41,10 +49,22 @@ std::vector<std::pair<std::string, std::vector<std::size_t>>> shapes_of(
           {"mlp.up_proj", {inner, hidden}},        {"mlp.down_proj", {hidden, inner}}};
 }
 
+// The code and the text of the error that reading weights throws; "none" without one.
+template <class Weights>
+std::pair<td::Errc, std::string> read_error(const td::test::FloatTensors& tensors,
+                                            const td::LlamaConfig& config) {
+  try {
+    static_cast<void>(Weights::read(make_safetensors(tensors), config));
+  } catch (const td::Error& error) {
+    return {error.code(), error.what()};
+  }
+  return {td::Errc::invalid_option, "none"};
+}
+
 }  // namespace
 
 TEST_CASE("read_draft_layer reads what check_draft_layer accepts, whatever is before the names") {
-  const auto config = td::test::random_llama_config();
+  const auto config = random_llama_config();
   for (const std::size_t inputs : {config.hidden_size, 2 * config.hidden_size}) {
     for (const std::string prefix : {"layers.0.", "midlayer.", ""}) {
       CAPTURE(inputs, prefix);
@@ -55,7 +75,7 @@ TEST_CASE("read_draft_layer reads what check_draft_layer accepts, whatever is be
         tensors[prefix + name + ".weight"] = {shape, std::move(numbers)};
       }
       const auto layer =
-          td::model::read_draft_layer(td::test::make_safetensors(tensors), config, prefix, inputs);
+          td::model::read_draft_layer(make_safetensors(tensors), config, prefix, inputs);
       CHECK(layer.query[0] == 1);
       CHECK(layer.key[0] == 2);
       CHECK(layer.value[0] == 3);
@@ -81,13 +101,6 @@ TEST_CASE("read_draft_layer reads what check_draft_layer accepts, whatever is be
     }
   }
 }
-using td::test::make_safetensors;
-using td::test::random_eagle_weights;
-using td::test::random_llama;
-using td::test::random_llama_config;
-using td::test::Vector;
-using Tokens = std::vector<td::TokenId>;
-using Floats = std::vector<float>;
 
 namespace {
 
@@ -364,12 +377,7 @@ TEST_CASE("EagleWeights::read names a tensor that is missing or does not fit the
   const auto config  = random_llama_config();
   const auto tensors = tensors_of(random_eagle_weights(config, 14));
   const auto failure = [&](const auto& changed) {
-    try {
-      static_cast<void>(td::EagleWeights::read(make_safetensors(changed), config));
-    } catch (const td::Error& error) {
-      return std::pair(error.code(), std::string(error.what()));
-    }
-    return std::pair(td::Errc::invalid_option, std::string("none"));
+    return read_error<td::EagleWeights>(changed, config);
   };
   for (const auto& [name, tensor] : tensors) {
     INFO(name);
@@ -473,7 +481,6 @@ TEST_CASE("EagleModel of SmolLM2 equals PyTorch in tokens and states", "[publish
   }
   check_reference(td::LlamaModel::load(*file), directory);
 }
-using td::test::random_eagle3_weights;
 
 namespace {
 
@@ -577,19 +584,14 @@ TEST_CASE(
   const auto config  = random_llama_config();
   const auto weights = random_eagle3_weights(config, 5);
   auto tensors       = tensors_of(weights);
-  const auto read    = td::Eagle3Weights::read(td::test::make_safetensors(tensors), config);
+  const auto read    = td::Eagle3Weights::read(make_safetensors(tensors), config);
   CHECK(tensors_of(read).size() == tensors.size());
   for (const auto& [name, tensor] : tensors_of(read)) {
     INFO(name);
     CHECK(tensor.numbers == tensors[name].numbers);
   }
   const auto failure = [&](const auto& changed) {
-    try {
-      static_cast<void>(td::Eagle3Weights::read(td::test::make_safetensors(changed), config));
-    } catch (const td::Error& error) {
-      return std::pair(error.code(), std::string(error.what()));
-    }
-    return std::pair(td::Errc::invalid_option, std::string("none"));
+    return read_error<td::Eagle3Weights>(changed, config);
   };
   for (const auto& [name, tensor] : tensors) {
     INFO(name);

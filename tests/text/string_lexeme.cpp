@@ -20,6 +20,7 @@
 
 using namespace tooldecode;
 using namespace tooldecode::text;
+using test::accepts;
 
 namespace {
 
@@ -370,7 +371,6 @@ TEST_CASE("string_lexeme in Python accepts the escapes that repr writes", "[stri
   for (const char* other : {"'\\a'", "'\\u00e9'", "'\\x41'", "'\\\"'", "'\\U000020ac'", "'\n'"})
     CHECK_FALSE(units(single, other));
 }
-using test::accepts;
 
 namespace {
 

@@ -8,6 +8,8 @@
 #include <support/catch.hpp>
 
 namespace td = tooldecode;
+using td::vocabulary::with_unicode_white_space;
+using Pieces = std::vector<std::string_view>;
 
 TEST_CASE("without_first_spaces and without_last_spaces remove white space of all scripts") {
   using td::vocabulary::without_first_spaces, td::vocabulary::without_last_spaces;
@@ -22,8 +24,6 @@ TEST_CASE("without_first_spaces and without_last_spaces remove white space of al
   CHECK(without_last_spaces("a \xA0") == "a \xA0");
   CHECK(without_last_spaces("\x80\x80") == "\x80\x80");
 }
-using td::vocabulary::with_unicode_white_space;
-using Pieces = std::vector<std::string_view>;
 
 TEST_CASE("with_unicode_white_space replaces escapes outside and inside of classes") {
   const std::string white =

@@ -41,7 +41,7 @@ class InternIndex {
   /// `make()` returns.
   template <class Equals, class Make>
   std::uint32_t intern(std::uint64_t mixed, Equals equals, Make make) {
-    const auto hash = static_cast<std::uint32_t>(mixed);  // more than a table has slots
+    const auto hash = static_cast<std::uint32_t>(mixed);  // enough: numbers have 32 bits
     if (const Slot* known = find(table_, hash, equals)) return known->number - 1;
     if (old_.size != 0) {
       if (const Slot* known = find(old_, hash, equals)) return known->number - 1;

@@ -120,7 +120,7 @@ class SharedStates {
 
  private:
   static constexpr std::uint32_t asks_before_slice = 3;
-  static constexpr std::size_t ready_slices        = 8;  // per lexeme, made at the first request
+  static constexpr std::size_t ready_slices        = 8;  // per lexeme and node, at first requests
   static constexpr std::size_t compared_slices     = 4;
   struct MadeSlice {
     LexemeSlice slice;
