@@ -2,6 +2,7 @@
 /// LexemeSlice: what each token does inside a string or free text, computed once per vocabulary.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -41,8 +42,17 @@ class LexemeSlice {
 
   [[nodiscard]] std::uint32_t max_units() const noexcept;
   /// The tokens that stay inside the lexeme or end exactly where it closes, with any number of
-  /// units.
+  /// units. Empty if they are so few that they are listed.
   [[nodiscard]] const TokenMask& inside() const noexcept { return inside_; }
+  [[nodiscard]] bool is_listed() const noexcept { return !plain_ && count_ <= max_listed; }
+  /// Calls `visit(token)` for each token of a listed slice that stays inside the lexeme and adds at
+  /// most `limit` units.
+  template <class Visit>
+  void for_each_staying(std::uint32_t limit, const Visit& visit) const {
+    for (std::size_t units = 0; units < staying_.size() && units <= limit; ++units) {
+      std::ranges::for_each(staying_[units], visit);
+    }
+  }
 
   /// The tokens that stay inside the lexeme and add at most `limit` units.
   [[nodiscard]] const TokenMask& staying(std::uint32_t limit) const;
@@ -72,16 +82,18 @@ class LexemeSlice {
 
  private:
   struct Visit {
-    core::ByteTrie::NodeIndex node;
+    ClassWalk::Place place;
     text::Dfa::State state;
     std::uint32_t units;
-    bool plain;  // the class's tokens below are known
   };
 
   static constexpr std::size_t max_reached = 1024;
+  static constexpr std::size_t max_listed  = 256;
 
   // One more than the most characters that its tokens have, where these are units; else 0.
   [[nodiscard]] std::size_t counted() const noexcept;
+
+  [[nodiscard]] TokenMask make_staying(std::uint32_t limit) const;
 
   core::ByteTrie build(const Vocabulary& vocabulary, const core::ByteTrie& trie,
                        const text::Dfa& dfa, text::Dfa::State start,

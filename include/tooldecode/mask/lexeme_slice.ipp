@@ -22,9 +22,15 @@ TOOLDECODE_INLINE LexemeSlice::LexemeSlice(const Vocabulary& vocabulary, const c
   past_ = build(vocabulary, trie, dfa, state, node);
   staying_.resize(std::max(staying_.size(), counted()));
   by_limit_.resize(staying_.size());
-  inside_ = staying(max_units());
-  for (const CountedToken& token : closing_) inside_.insert(token.token);
-  count_ = inside_.count();
+  if (!plain_) {
+    count_ = closing_.size();
+    for (const std::vector<TokenId>& tokens : staying_) count_ += tokens.size();
+  }
+  if (!is_listed()) {
+    inside_ = make_staying(max_units());
+    for (const CountedToken& token : closing_) inside_.insert(token.token);
+    count_ = inside_.count();
+  }
   bytes_ += core::heap_bytes(sizeof *this) + core::heap_bytes(staying_) +
             core::heap_bytes(closing_) + core::heap_bytes(past_end_) + past_.bytes() +
             inside_.bytes() + core::heap_bytes(by_limit_) + core::heap_bytes(reached_);
@@ -39,19 +45,23 @@ TOOLDECODE_INLINE const TokenMask& LexemeSlice::staying(std::uint32_t limit) con
   const std::lock_guard lock(mutex_);
   auto& mask = by_limit_[std::min<std::size_t>(limit, by_limit_.size() - 1)];
   if (!mask) {
-    mask = std::make_unique<TokenMask>(vocabulary_size_);
+    mask = std::make_unique<TokenMask>(make_staying(limit));
     bytes_ += core::heap_bytes(sizeof *mask) + mask->bytes();
-    if (plain_) {
-      const std::size_t most = plain_->most;
-      *mask |=
-          classes_->up_to(plain_->k, plain_->counts ? std::min<std::size_t>(most, limit) : most);
-      classes_->for_each_apart(*plain_, [&](TokenId token) { mask->erase(token); });
-    }
-    for (std::size_t units = 0; units < staying_.size() && units <= limit; ++units) {
-      for (const TokenId token : staying_[units]) mask->insert(token);
-    }
   }
   return *mask;
+}
+
+TOOLDECODE_INLINE TokenMask LexemeSlice::make_staying(std::uint32_t limit) const {
+  TokenMask mask(vocabulary_size_);
+  if (plain_) {
+    const std::size_t most = plain_->most;
+    mask = classes_->up_to(plain_->k, plain_->counts ? std::min<std::size_t>(most, limit) : most);
+    classes_->for_each_apart(*plain_, [&](TokenId token) { mask.erase(token); });
+  }
+  for (std::size_t units = 0; units < staying_.size() && units <= limit; ++units) {
+    for (const TokenId token : staying_[units]) mask.insert(token);
+  }
+  return mask;
 }
 
 TOOLDECODE_INLINE std::optional<std::vector<TokenId>> LexemeSlice::not_fitting(
@@ -110,35 +120,43 @@ TOOLDECODE_INLINE core::ByteTrie LexemeSlice::build(const Vocabulary& vocabulary
     is_known            = !of_class.empty();
     std::ranges::for_each(of_class, reach);
   }
-  std::vector<Visit> work{{root, start, 0, plain_.has_value()}};
-  for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, in the memory order of the trie
-    // Slices are shared, so no budget is charged for them, but they can be cancelled.
-    if (i % 256 == 0) BuildBudget::spend(0);
-    const auto [node, state, units, plain] = work[i];
-    const auto [first, last]               = trie.children(node);
-    for (auto child = first; child < last; ++child) {
-      const bool covered = plain && (node != 0 || !plain_->apart.contains(trie.label(child)));
-      if (covered && !classes_->has_others(*plain_, child)) continue;
-      const text::Dfa::State next = dfa.next(state, trie.label(child));
-      if (next == text::Dfa::dead) continue;
+  const ClassWalk walk(trie, *classes_, plain_);
+  const auto visit = [&](const Visit& at, std::vector<Visit>& deeper) {
+    walk.for_each_child(at.place, [&](const ClassWalk::Child& child) {
+      const text::Dfa::State next = dfa.next(at.state, child.label);
+      if (next == text::Dfa::dead) return;
       reach(next);
-      const bool begins        = dfa.boundary(state) && !dfa.closing(next);
-      const std::uint32_t more = units + (begins ? 1 : 0);
+      const bool closes        = dfa.closing(next);
+      const bool begins        = !closes && dfa.boundary(at.state);
+      const std::uint32_t more = at.units + (begins ? 1 : 0);
       if (more >= staying_.size()) staying_.resize(more + 1);
-      for (const std::uint32_t value : trie.values(child)) {
+      for (const std::uint32_t value : walk.tokens(child)) {
         const auto token = static_cast<TokenId>(value);
-        if (dfa.closing(next)) {
+        if (closes) {
           closing_.push_back({token, more});
         } else {
           staying_[more].push_back(token);
         }
       }
-      // A lexeme that may also continue, such as white space, has too many tokens past its end.
-      if (dfa.accepting(next) && !dfa.live(next).empty()) may_end_inside_ = true;
-      if (dfa.accepting(next) && dfa.live(next).empty()) {
-        collect_past(vocabulary, trie, child, more, suffixes);
+      if (dfa.accepting(next)) {
+        if (dfa.live(next).empty()) {
+          return collect_past(vocabulary, trie, child.node, more, suffixes);
+        }
+        // A lexeme that may also continue, such as white space, has too many tokens past its end.
+        may_end_inside_ = true;
       }
-      work.push_back({child, next, more, covered});
+      const ClassWalk::Place below = walk.below(child);
+      if (!below.empty()) deeper.push_back({below, next, more});
+    });
+  };
+  // Level by level, in the memory order of the trie.
+  std::vector<Visit> deeper;
+  for (std::vector<Visit> level{{walk.begin(root), start, 0}}; !level.empty(); level.swap(deeper)) {
+    deeper.clear();
+    for (std::size_t i = 0; i < level.size(); ++i) {
+      // Slices are shared, so no budget is charged for them, but they can be cancelled.
+      if (i % 256 == 0) BuildBudget::spend(0);
+      visit(level[i], deeper);
     }
   }
   if (is_known && reached.size() <= max_reached) {

@@ -2,6 +2,7 @@
 /// MaskBuilder: computes the mask of a state.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -146,8 +147,9 @@ class MaskBuilder {
   // units.
   [[nodiscard]] bool is_within_reach(const grammar::StackFrame& frame, TokenId token,
                                      std::uint32_t units) const;
-  // Adds the tokens past the end of a slice's lexeme that the positions after it accept, where
-  // `fits(token)`. Each token of a key asks for the same ones: they are kept.
+  // Adds the tokens past the end of a slice's lexeme that the positions after it accept and that
+  // are not apart, where `fits(token)`. Each token of a key asks for the same ones: they are kept,
+  // ascending.
   template <class Fits>
   void collect_past(const LexemeSlice& slice, const std::vector<grammar::StackFrame>& group,
                     bool is_key, const Fits& fits) {
@@ -157,13 +159,17 @@ class MaskBuilder {
     PastTokens walked;
     if (all == nullptr) {
       walk_past(slice, after, 0, [&](const CountedToken& token) { walked.push_back(token); });
+      if (is_key) std::ranges::sort(walked, {}, &CountedToken::token);
       all = is_key && !is_ambiguous()
                 ? &states_.keep_past(slice, walk_.positions(after), std::move(walked))
                 : &walked;
     }
     walk_.drop(after);
+    auto apart = apart_.begin();  // there are some only in keys
     for (const CountedToken& token : *all) {
-      if (fits(token)) parts_.add(token.token);
+      apart = std::find_if(apart, apart_.end(), [&](TokenId one) { return one >= token.token; });
+      const bool is_apart = apart != apart_.end() && *apart == token.token;
+      if (!is_apart && fits(token)) parts_.add(token.token);
     }
   }
   // Whether the bounds allow a token that goes to the lexeme's end or past it.
@@ -201,8 +207,9 @@ class MaskBuilder {
   // Whether other key `k` may have a byte; true inside an escape, where that is not known.
   [[nodiscard]] bool may_read(const Members& set, std::uint32_t key, std::size_t k,
                               std::uint8_t byte) const;
-  void set_apart(NodeIndex node);
-  [[nodiscard]] bool is_apart(TokenId token) const;
+  // Keeps the tokens at or below some nodes apart.
+  void set_apart(const Nodes& nodes);
+  void add_unless_apart(TokenId token);
   template <class WalkKeys>
   void walk_apart(const WalkKeys& walk_keys) {
     MaskParts outer = std::exchange(parts_, MaskParts(vocabulary_size_));

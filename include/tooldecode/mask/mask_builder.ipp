@@ -199,7 +199,7 @@ TOOLDECODE_INLINE bool MaskBuilder::collect_whitespace(
   for (const BehindWhitespace& behind : found) most = std::max(most, behind.most);
   std::vector<TokenId> removed;
   for (const CountedToken& token : runs.longer_than(most)) removed.push_back(token.token);
-  add_base(runs.mask(), runs.size(), std::move(removed));
+  parts_.add_base(runs.mask(), runs.listed().size(), std::move(removed), apart_, runs.listed());
   for (const BehindWhitespace& behind : found) {
     BuildBudget::spend(visits_between_charges);
     const Span place = walk_.begin(behind.positions);
@@ -220,10 +220,9 @@ TOOLDECODE_INLINE void MaskBuilder::walk_lexeme(const std::vector<grammar::Stack
   const text::Dfa& dfa            = *lexeme.dfa;
   const text::Occurrences& bounds = lexeme.units;
   struct Visit {
-    NodeIndex node;
+    ClassWalk::Place place;
     text::Dfa::State state;
     std::uint32_t units;
-    bool plain;  // the class's tokens below were added already
   };
   const TokenClasses& classes = states_.classes();
   std::optional<TokenClasses::Taken> plain;
@@ -246,34 +245,37 @@ TOOLDECODE_INLINE void MaskBuilder::walk_lexeme(const std::vector<grammar::Stack
     plain = classes.find_bounded(dfa, group[0].dfa_state());
     if (plain) add_base(classes.up_to(plain->k, plain->most), classes.count_up_to(*plain), {});
   }
+  const ClassWalk inside(trie_, classes, plain);
   std::optional<Span> after;
-  std::vector<Visit> work{{root, group[0].dfa_state(), group[0].units(), plain.has_value()}};
-  // Breadth first, in the memory order of the trie.
-  for (std::size_t i = 0; i < work.size() && !is_ambiguous(); ++i) {
-    if (i % visits_between_charges == 0) BuildBudget::spend(visits_between_charges);
-    const auto [node, state, units, is_plain] = work[i];
-    const bool is_boundary                    = dfa.boundary(state);
-    const auto [first, last]                  = trie_.children(node);
-    for (auto child = first; child < last; ++child) {
-      const bool covered = is_plain && (node != 0 || !plain->apart.contains(trie_.label(child)));
-      if (covered && !classes.has_others(*plain, child)) continue;
-      const text::Dfa::State next = dfa.next(state, trie_.label(child));
-      if (next == text::Dfa::dead) continue;
-      std::uint32_t more = units;
+  const auto visit = [&](const Visit& at, std::vector<Visit>& deeper) {
+    const bool is_boundary = dfa.boundary(at.state);
+    inside.for_each_child(at.place, [&](const ClassWalk::Child& child) {
+      const text::Dfa::State next = dfa.next(at.state, child.label);
+      if (next == text::Dfa::dead) return;
+      std::uint32_t more = at.units;
       if (is_boundary && dfa.closing(next)) {
-        if (units < bounds.min) continue;
+        if (more < bounds.min) return;
       } else if (is_boundary) {
-        if (units >= bounds.max) continue;
+        if (more >= bounds.max) return;
         ++more;
       }
-      if (lexeme.ends && !lexeme.ends->is_within_reach(next, more, bounds)) continue;
-      parts_.add_all(trie_.values(child));
-      const auto [below, end] = trie_.children(child);
-      if (below == end) continue;
-      if (!dfa.live(next).empty()) work.push_back({child, next, more, covered});
-      if (!dfa.accepting(next) || (!dfa.closing(next) && more < bounds.min)) continue;
+      if (lexeme.ends && !lexeme.ends->is_within_reach(next, more, bounds)) return;
+      parts_.add_all(inside.tokens(child));
+      const ClassWalk::Place below = inside.below(child);
+      if (below.empty()) return;
+      if (!dfa.live(next).empty()) deeper.push_back({below, next, more});
+      if (!dfa.accepting(next) || (!dfa.closing(next) && more < bounds.min)) return;
       if (!after) after = walk_.after(group);
-      behind_lexeme([&, end_of = child] { walk(*after, end_of); });
+      behind_lexeme([&] { walk(*after, child.node); });
+    });
+  };
+  // Level by level, in the memory order of the trie.
+  std::vector<Visit> level{{inside.begin(root), group[0].dfa_state(), group[0].units()}}, deeper;
+  for (; !level.empty(); level.swap(deeper)) {
+    deeper.clear();
+    for (std::size_t i = 0; i < level.size() && !is_ambiguous(); ++i) {
+      if (i % visits_between_charges == 0) BuildBudget::spend(visits_between_charges);
+      visit(level[i], deeper);
     }
   }
   if (after) walk_.drop(*after);
@@ -359,13 +361,19 @@ TOOLDECODE_INLINE void MaskBuilder::collect_slice(const std::vector<grammar::Sta
   const std::uint32_t count = group[0].units();
   const std::uint32_t min   = least > count ? least - count : 0;
   const std::uint32_t max   = units_left(group[0]);
-  if (auto removed = slice.not_fitting(min, max, MaskParts::max_listed)) {
+  const auto add_closing    = [&] {
+    for (const CountedToken& token : slice.closing()) {
+      if (fits(group[0], token)) add_unless_apart(token.token);
+    }
+  };
+  if (slice.is_listed()) {
+    slice.for_each_staying(max, [&](TokenId token) { add_unless_apart(token); });
+    add_closing();
+  } else if (auto removed = slice.not_fitting(min, max, MaskParts::max_listed)) {
     add_base(slice.inside(), slice.count(), std::move(*removed));
   } else {
     add_base(slice.staying(max), slice.count(), {});
-    for (const CountedToken& token : slice.closing()) {
-      if (fits(group[0], token)) parts_.add(token.token);
-    }
+    add_closing();
   }
   collect_past(slice, group, is_key,
                [&](const CountedToken& token) { return fits(group[0], token); });
@@ -391,7 +399,7 @@ TOOLDECODE_INLINE bool MaskBuilder::collect_bound(const std::vector<grammar::Sta
 TOOLDECODE_INLINE bool MaskBuilder::fits(const grammar::StackFrame& frame,
                                          const CountedToken& token) const {
   const std::uint32_t least = lexeme_of(frame).units.min, count = frame.units();
-  return token.units + count >= least && token.units <= units_left(frame) && !is_apart(token.token);
+  return token.units + count >= least && token.units <= units_left(frame);
 }
 
 TOOLDECODE_INLINE void MaskBuilder::collect_keys(const std::vector<grammar::StackFrame>& frames,
@@ -429,9 +437,7 @@ TOOLDECODE_INLINE void MaskBuilder::collect_keys(const std::vector<grammar::Stac
     if (apart == nullptr || *apart != nodes) {
       apart = &nodes;
       apart_.clear();
-      for (const NodeIndex below : nodes) set_apart(below);
-      std::sort(apart_.begin(), apart_.end());
-      apart_.erase(std::unique(apart_.begin(), apart_.end()), apart_.end());
+      set_apart(nodes);
     }
     const text::DfaPointer& dfa = lexeme_of(key).dfa;
     if (is_tracked) {
@@ -460,11 +466,15 @@ TOOLDECODE_INLINE void MaskBuilder::collect_tracked(const grammar::StackFrame& f
   if (slice == nullptr || slice->may_end_inside(text::Occurrences::unbounded)) {
     walk_apart([&] { walk_tracked(place, *dfa, state, node); });
   } else {
-    add_base(slice->inside(), slice->count(), {});
+    if (slice->is_listed()) {
+      slice->for_each_staying(slice->max_units(), [&](TokenId token) { add_unless_apart(token); });
+      for (const CountedToken& token : slice->closing()) add_unless_apart(token.token);
+    } else {
+      add_base(slice->inside(), slice->count(), {});
+    }
     // Keys that were written are apart. Behind the others the text of this one matters only to a
     // token that goes on into the next key, which it then may forbid.
     collect_past(*slice, {key}, true, [&](const CountedToken& token) {
-      if (is_apart(token.token)) return false;
       return !goes_into_next_key(frame, *dfa, state, token.token) || reads(frame, token.token);
     });
   }
@@ -577,16 +587,19 @@ TOOLDECODE_INLINE bool MaskBuilder::may_read(const Members& set, std::uint32_t k
          states_.automaton().nodes().lexeme(set.others[k].key).next(state, byte) != text::Dfa::dead;
 }
 
-TOOLDECODE_INLINE void MaskBuilder::set_apart(NodeIndex node) {
-  for (const std::uint32_t token : trie_.values(node)) {
-    apart_.push_back(static_cast<TokenId>(token));
+TOOLDECODE_INLINE void MaskBuilder::set_apart(const Nodes& nodes) {
+  apart_.clear();
+  for (const NodeIndex node : nodes) {
+    const std::vector<TokenId>& below = states_.tokens_below(node);
+    apart_.insert(apart_.end(), below.begin(), below.end());
   }
-  const auto [first, last] = trie_.children(node);
-  for (auto child = first; child < last; ++child) set_apart(child);
+  if (nodes.size() == 1) return;
+  std::sort(apart_.begin(), apart_.end());
+  apart_.erase(std::unique(apart_.begin(), apart_.end()), apart_.end());
 }
 
-TOOLDECODE_INLINE bool MaskBuilder::is_apart(TokenId token) const {
-  return !apart_.empty() && std::binary_search(apart_.begin(), apart_.end(), token);
+TOOLDECODE_INLINE void MaskBuilder::add_unless_apart(TokenId token) {
+  if (!std::binary_search(apart_.begin(), apart_.end(), token)) parts_.add(token);
 }
 
 TOOLDECODE_INLINE void MaskBuilder::add_base(const TokenMask& mask, std::size_t count,

@@ -33,8 +33,9 @@ class MaskParts {
   ///
   /// \param count  number of the mask's tokens
   /// \param apart  more tokens to leave out; the mask need not have them
+  /// \param listed the mask's tokens, if a list of them is at hand; must outlive this object
   void add_base(const TokenMask& mask, std::size_t count, std::vector<TokenId> removed,
-                std::span<const TokenId> apart);
+                std::span<const TokenId> apart, std::span<const CountedToken> listed = {});
   /// Adds what another object collected, without the tokens of `apart`, which is ascending.
   void add(MaskParts other, std::span<const TokenId> apart);
 
@@ -46,6 +47,7 @@ class MaskParts {
     const TokenMask* mask;
     std::size_t count;
     std::vector<TokenId> removed;
+    std::span<const CountedToken> listed;
   };
 
   void spill();

@@ -22,12 +22,13 @@ TOOLDECODE_INLINE void MaskParts::add_all(std::span<const std::uint32_t> tokens)
 
 TOOLDECODE_INLINE void MaskParts::add_base(const TokenMask& mask, std::size_t count,
                                            std::vector<TokenId> removed,
-                                           std::span<const TokenId> apart) {
-  Base base{&mask, count, std::move(removed)};
+                                           std::span<const TokenId> apart,
+                                           std::span<const CountedToken> listed) {
+  Base base{&mask, count, std::move(removed), listed};
   for (const TokenId token : apart) {
     if (mask.contains(token)) base.removed.push_back(token);
   }
-  std::sort(base.removed.begin(), base.removed.end());
+  if (!std::ranges::is_sorted(base.removed)) std::ranges::sort(base.removed);
   const auto same = std::find_if(bases_.begin(), bases_.end(),
                                  [&](const Base& other) { return other.mask == base.mask; });
   if (same == bases_.end()) {
@@ -42,7 +43,7 @@ TOOLDECODE_INLINE void MaskParts::add_base(const TokenMask& mask, std::size_t co
 
 TOOLDECODE_INLINE void MaskParts::add(MaskParts other, std::span<const TokenId> apart) {
   for (Base& base : other.bases_) {
-    add_base(*base.mask, base.count, std::move(base.removed), apart);
+    add_base(*base.mask, base.count, std::move(base.removed), apart, base.listed);
   }
   for (const TokenId token : other.added_) {
     if (!std::binary_search(apart.begin(), apart.end(), token)) add(token);
@@ -59,9 +60,11 @@ TOOLDECODE_INLINE MaskEntry MaskParts::entry() && {
   while (bases_.size() > 1 && bases_.back().count <= max_listed / 2) {
     const Base smallest = std::move(bases_.back());
     bases_.pop_back();
-    smallest.mask->for_each([&](TokenId token) {
+    const auto add_kept = [&](TokenId token) {
       if (!std::binary_search(smallest.removed.begin(), smallest.removed.end(), token)) add(token);
-    });
+    };
+    for (const CountedToken& one : smallest.listed) add_kept(one.token);
+    if (smallest.listed.empty()) smallest.mask->for_each(add_kept);
   }
   MaskEntry entry;
   if (bases_.size() <= 1 && !spilled_) {

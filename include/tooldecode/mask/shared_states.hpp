@@ -87,6 +87,9 @@ class SharedStates {
   [[nodiscard]] const LexemeSlice& ready_slice(const text::DfaPointer& dfa, text::Dfa::State state,
                                                core::ByteTrie::NodeIndex node) const;
 
+  /// The tokens at or below a node of the trie, ascending; kept from the first call on.
+  [[nodiscard]] const std::vector<TokenId>& tokens_below(core::ByteTrie::NodeIndex node) const;
+
   /// Those of a slice's `past_end` that the positions `after` the lexeme accept; null until
   /// `keep_past` was called, once, by who holds the automaton's lock.
   [[nodiscard]] const PastTokens* find_past(const LexemeSlice& slice,
@@ -180,6 +183,7 @@ class SharedStates {
   mutable std::unordered_multimap<std::uint64_t, std::pair<text::DfaPointer, std::size_t>> lexemes_;
   mutable std::map<std::pair<std::size_t, core::ByteTrie::NodeIndex>, Slices> slices_;
   mutable std::unordered_multimap<std::uint64_t, Past> past_;  // by past_hash
+  mutable std::unordered_map<core::ByteTrie::NodeIndex, std::vector<TokenId>> below_;
   mutable std::vector<std::unique_ptr<const MaskEntry>> masks_;
   mutable std::size_t bytes_ = 0;
   mutable std::weak_ptr<StatesReset> renewal_;

@@ -102,6 +102,26 @@ TOOLDECODE_INLINE const LexemeSlice& SharedStates::ready_slice(
   }
 }
 
+TOOLDECODE_INLINE const std::vector<TokenId>& SharedStates::tokens_below(
+    core::ByteTrie::NodeIndex node) const {
+  const std::lock_guard lock(mutex_);
+  const auto [known, is_new] = below_.try_emplace(node);
+  std::vector<TokenId>& all  = known->second;
+  if (!is_new) return all;
+  std::vector<core::ByteTrie::NodeIndex> nodes{node};
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (const std::uint32_t token : trie_->values(nodes[i])) {
+      all.push_back(static_cast<TokenId>(token));
+    }
+    const auto [first, last] = trie_->children(nodes[i]);
+    for (auto child = first; child < last; ++child) nodes.push_back(child);
+  }
+  std::ranges::sort(all);
+  all.shrink_to_fit();
+  bytes_ += core::heap_bytes(all);
+  return all;
+}
+
 TOOLDECODE_INLINE const PastTokens* SharedStates::find_past(
     const LexemeSlice& slice, std::span<const grammar::StackFrame> after) const {
   const std::lock_guard lock(mutex_);
@@ -128,7 +148,7 @@ TOOLDECODE_INLINE std::size_t SharedStates::bytes() const {
   using core::heap_bytes;
   constexpr std::size_t lexeme = heap_bytes(4 * sizeof(void*) + sizeof *slices_.begin());
   return states + bytes_ + heap_bytes(masks_) + lexeme * slices_.size() + heap_bytes(past_) +
-         heap_bytes(lexemes_);
+         heap_bytes(lexemes_) + heap_bytes(below_);
 }
 
 TOOLDECODE_INLINE void SharedStates::make_common_slice() {

@@ -27,7 +27,7 @@ namespace tooldecode::mask {
 /// If a lexeme accepts every text of a class, except those that begin with certain bytes, the
 /// class's tokens are one ready mask, and a walk visits only trie nodes that lead to other tokens.
 ///
-/// \par Shapes      masks over V tokens; one byte per trie node
+/// \par Shapes      masks over V tokens; one byte per trie node; the trie must outlive this object
 /// \par Complexity  construction O(nodes); `find` O(states of the lexeme that a class reaches x
 ///                  bytes)
 /// \par Threads     every const member may run concurrently
@@ -57,6 +57,19 @@ class TokenClasses {
     bool is_bounded  = false;  ///< whether the lexeme accepts no longer one of the class
     text::ByteSet apart{};     ///< first bytes of texts that the lexeme may treat differently
   };
+  /// A node of the trie that leads to tokens outside a class.
+  struct Other {
+    core::ByteTrie::NodeIndex node = 0;
+    std::uint32_t first_child      = 0;  ///< in Others; the next node's is one past its last
+    std::span<const std::uint32_t> tokens{};
+    std::uint8_t label = 0;
+  };
+  /// Nodes breadth first, the root first, and one more behind the last. The trie has them as well,
+  /// but far apart: to walk them there takes several times as long.
+  using Others = std::vector<Other>;
+  /// The nodes that lead to tokens outside what was taken of a class, if they are few, else null.
+  /// Kept from the first call on.
+  [[nodiscard]] const Others* others(const Taken& taken) const;
   /// Whether a token at or below a node is outside what was taken of a class.
   [[nodiscard]] bool has_others(const Taken& taken, core::ByteTrie::NodeIndex node) const noexcept;
   /// The class of which a lexeme accepts most tokens from a state, nearly all of them or of the
@@ -241,6 +254,10 @@ class TokenClasses {
   [[nodiscard]] bool find_apart(const text::Dfa& dfa, text::Dfa::State start,
                                 const std::vector<std::uint8_t>& bytes, Taken& taken) const;
 
+  // More nodes than this are not listed.
+  static constexpr std::size_t max_others = 16'384;
+
+  const core::ByteTrie* trie_;
   std::vector<std::uint8_t> others_;               // [nodes], one bit per class
   std::vector<std::uint8_t> longest_below_;        // [nodes]: characters of tokens of all classes
   std::vector<std::vector<Plain>> by_characters_;  // tokens of all classes
@@ -250,6 +267,82 @@ class TokenClasses {
   std::size_t vocabulary_size_;
   mutable std::mutex mutex_;  // guards the following
   mutable std::map<std::pair<std::size_t, std::size_t>, TokenMask> up_to_;
+  mutable std::array<std::optional<Others>, count> other_nodes_;  // empty if they are many
+};
+
+/// Walks the vocabulary's trie without the nodes that lead only to tokens taken of a class.
+///
+/// \par Complexity  O(1) per child visited; those without what was taken cost a test each, unless
+///                  the class lists its others
+class ClassWalk {
+ public:
+  /// Children of a node: nodes of the trie, or indices of the class's others.
+  struct Place {
+    std::uint32_t first, last;
+    bool is_root = false, is_plain = false, is_listed = false;
+    [[nodiscard]] bool empty() const noexcept { return first == last; }
+  };
+  struct Child {
+    core::ByteTrie::NodeIndex node;
+    std::uint8_t label;
+    bool is_plain;  ///< whether what was taken of the class is left out below
+    const TokenClasses::Other* listed;
+  };
+
+  /// \param taken  left out below the root; must outlive this object
+  ClassWalk(const core::ByteTrie& trie, const TokenClasses& classes,
+            const std::optional<TokenClasses::Taken>& taken)
+      : trie_(trie),
+        classes_(classes),
+        taken_(taken),
+        others_(taken ? classes.others(*taken) : nullptr) {}
+
+  [[nodiscard]] Place begin(core::ByteTrie::NodeIndex node) const noexcept {
+    const auto [first, last] = trie_.children(node);
+    return {first, last, node == 0, taken_.has_value()};
+  }
+  [[nodiscard]] Place below(const Child& child) const noexcept {
+    if (child.listed != nullptr) {
+      return {child.listed->first_child, (child.listed + 1)->first_child, false, true, true};
+    }
+    const auto [first, last] = trie_.children(child.node);
+    return {first, last, false, child.is_plain};
+  }
+  [[nodiscard]] std::span<const std::uint32_t> tokens(const Child& child) const noexcept {
+    return child.listed != nullptr ? child.listed->tokens : trie_.values(child.node);
+  }
+  template <class Visit>
+  void for_each_child(const Place& place, const Visit& visit) const {
+    const TokenClasses::Other* others = others_ == nullptr ? nullptr : others_->data();
+    std::uint32_t other               = 1;  // the next of the root's children that is listed
+    for (std::uint32_t at = place.first; at < place.last; ++at) {
+      Child child{at, 0, place.is_plain, place.is_listed ? others + at : nullptr};
+      if (place.is_listed) {
+        child.node  = child.listed->node;
+        child.label = child.listed->label;
+      } else {
+        child.label = trie_.label(at);
+        if (place.is_plain) {
+          child.is_plain = !place.is_root || !taken_->apart.contains(child.label);
+          if (others != nullptr && place.is_root) {
+            const bool is_other = other < others[1].first_child && others[other].node == at;
+            if (is_other) child.listed = others + other++;
+            if (!child.is_plain) child.listed = nullptr;
+            if (child.is_plain && !is_other) continue;
+          } else if (child.is_plain && !classes_.has_others(*taken_, at)) {
+            continue;
+          }
+        }
+      }
+      visit(child);
+    }
+  }
+
+ private:
+  const core::ByteTrie& trie_;
+  const TokenClasses& classes_;
+  const std::optional<TokenClasses::Taken>& taken_;
+  const TokenClasses::Others* others_;
 };
 
 }  // namespace tooldecode::mask

@@ -13,7 +13,8 @@ namespace tooldecode::mask {
 
 TOOLDECODE_INLINE TokenClasses::TokenClasses(const core::ByteTrie& trie,
                                              std::size_t vocabulary_size)
-    : others_(trie.size(), 0),
+    : trie_(&trie),
+      others_(trie.size(), 0),
       longest_below_(trie.size(), 0),
       whitespace_(trie, vocabulary_size),
       vocabulary_size_(vocabulary_size) {
@@ -81,6 +82,28 @@ TOOLDECODE_INLINE bool TokenClasses::has_others(const Taken& taken,
                                                 core::ByteTrie::NodeIndex node) const noexcept {
   return (others_[node] & bit(taken.k)) != 0 ||
          (!taken.is_bounded && longest_below_[node] > taken.most);
+}
+
+TOOLDECODE_INLINE const TokenClasses::Others* TokenClasses::others(const Taken& taken) const {
+  if (!taken.is_bounded && taken.most + 1 < by_characters(taken.k).size()) return nullptr;
+  const std::lock_guard lock(mutex_);
+  std::optional<Others>& known = other_nodes_[taken.k];
+  if (!known) {
+    Others nodes{{}};
+    for (std::size_t i = 0; i < nodes.size() && nodes.size() <= max_others; ++i) {
+      nodes[i].first_child     = static_cast<std::uint32_t>(nodes.size());
+      const auto [first, last] = trie_->children(nodes[i].node);
+      for (auto child = first; child < last; ++child) {
+        if ((others_[child] & bit(taken.k)) == 0) continue;
+        nodes.push_back({child, 0, trie_->values(child), trie_->label(child)});
+      }
+    }
+    if (nodes.size() > max_others) nodes.clear();
+    if (!nodes.empty()) nodes.push_back({.first_child = static_cast<std::uint32_t>(nodes.size())});
+    nodes.shrink_to_fit();
+    known = std::move(nodes);
+  }
+  return known->empty() ? nullptr : &*known;
 }
 
 TOOLDECODE_INLINE std::span<const std::size_t> TokenClasses::by_characters(

@@ -40,7 +40,7 @@ class WhitespaceRuns {
 
   /// The tokens that are white space alone.
   [[nodiscard]] const TokenMask& mask() const noexcept { return mask_; }
-  [[nodiscard]] std::size_t size() const noexcept { return alone_.size(); }
+  [[nodiscard]] std::span<const CountedToken> listed() const noexcept { return alone_; }
   /// Those with more than `limit` bytes; O(log size).
   [[nodiscard]] std::span<const CountedToken> longer_than(std::uint32_t limit) const noexcept;
 
