@@ -90,6 +90,13 @@ class Automaton {
     [[nodiscard]] Span begin(const std::vector<StackFrame>& frames);
     /// The positions after the lexemes that `frames` are in.
     [[nodiscard]] Span after(const std::vector<StackFrame>& frames);
+    /// The positions at the begin of a node that nothing follows.
+    [[nodiscard]] Span enter(StoredId node);
+    /// The positions after the key of a keyed set's others that `key` is in, up to which `after`
+    /// leads as well: those of its value, and behind that.
+    [[nodiscard]] Positions::OtherValue value_of_other_key(const StackFrame& key) {
+      return automaton_.positions_.value_of_other_key(key);
+    }
     /// The positions after a byte; empty if the byte is not allowed.
     [[nodiscard]] Span step(Span place, std::uint8_t byte);
     /// Frees a place and all later ones.

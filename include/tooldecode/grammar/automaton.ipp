@@ -106,6 +106,13 @@ TOOLDECODE_INLINE Automaton::Cursor::Span Automaton::Cursor::after(
   return distinct(first);
 }
 
+TOOLDECODE_INLINE Automaton::Cursor::Span Automaton::Cursor::enter(StoredId node) {
+  const std::uint32_t first = size();
+  automaton_.positions_.begin_step();
+  automaton_.positions_.enter(node, empty_stack, frames_);
+  return distinct(first);
+}
+
 TOOLDECODE_INLINE Automaton::Cursor::Span Automaton::Cursor::step(Span place, std::uint8_t byte) {
   const std::uint32_t first = size();
   automaton_.positions_.begin_step();

@@ -104,6 +104,13 @@ class Positions {
   [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other,
                                         text::Dfa::State state);
 
+  /// What follows a key of a keyed set's others, of whose lexeme a position is given.
+  struct OtherValue {
+    StoredId value;
+    StackId behind;  ///< the stack that `leave` leaves after the value
+  };
+  [[nodiscard]] OtherValue value_of_other_key(const StackFrame& key);
+
   /// The position with every counter that `horizon` bytes cannot bring to a bound set to one value.
   /// Cached, and without call recursion, because a model may nest brackets to any depth.
   [[nodiscard]] StackFrame normal(StackFrame frame, std::uint32_t horizon);
@@ -150,6 +157,8 @@ class Positions {
 
   [[nodiscard]] bool has_key(const Node::Members& set, SeenId seen) const;
   void enter_member(StoredId id, const Node::Members& set, SeenId seen, StackId below, Frames& out);
+  OtherValue value_of_other(const StackFrame& frame, const Node::Members& set, std::size_t other,
+                            std::uint32_t key);
   void enter_other(const StackFrame& frame, const Node::Members& set, std::size_t other,
                    std::uint32_t key, Frames& out);
   void move_key(const Node::Members& set, const StackFrame& frame, std::uint8_t byte, Frames& out);

@@ -315,9 +315,22 @@ TOOLDECODE_INLINE void Positions::enter_member(StoredId id, const Node::Members&
 
 TOOLDECODE_INLINE void Positions::enter_other(const StackFrame& frame, const Node::Members& set,
                                               std::size_t other, std::uint32_t key, Frames& out) {
+  const OtherValue next = value_of_other(frame, set, other, key);
+  enter(next.value, next.behind, out);
+}
+
+TOOLDECODE_INLINE Positions::OtherValue Positions::value_of_other(const StackFrame& frame,
+                                                                  const Node::Members& set,
+                                                                  std::size_t other,
+                                                                  std::uint32_t key) {
   const SeenId seen = keys_.seen().after_other(set, frame.seen(), key);
-  enter(set.others[other].value, stacks_.push({frame.node, seen.number(), in_value, frame.below}),
-        out);
+  return {set.others[other].value,
+          stacks_.push({frame.node, seen.number(), in_value, frame.below})};
+}
+
+TOOLDECODE_INLINE Positions::OtherValue Positions::value_of_other_key(const StackFrame& key) {
+  const StackFrame set = stacks_[key.below];
+  return value_of_other(set, *nodes_[set.node].as<Node::Members>(), set.stage() - in_other, 0);
 }
 
 TOOLDECODE_INLINE void Positions::move_key(const Node::Members& set, const StackFrame& frame,

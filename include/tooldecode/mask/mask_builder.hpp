@@ -158,7 +158,12 @@ class MaskBuilder {
     const PastTokens* all = is_key ? states_.find_past(slice, walk_.positions(after)) : nullptr;
     PastTokens walked;
     if (all == nullptr) {
-      walk_past(slice, after, 0, [&](const CountedToken& token) { walked.push_back(token); });
+      const auto add = [&](const CountedToken& token) { walked.push_back(token); };
+      if (is_key && group.size() == 1) {
+        add_past_key(slice, group[0], walked);
+      } else {
+        walk_past(slice, after, 0, add);
+      }
       if (is_key) std::ranges::sort(walked, {}, &CountedToken::token);
       all = is_key && !is_ambiguous()
                 ? &states_.keep_past(slice, walk_.positions(after), std::move(walked))
@@ -172,6 +177,11 @@ class MaskBuilder {
       if (!is_apart && fits(token)) parts_.add(token.token);
     }
   }
+  // Adds those past the end of a key of others, first those of which the value alone decides.
+  void add_past_key(const LexemeSlice& slice, const grammar::StackFrame& key, PastTokens& found);
+  // Whether everything that was entered may be behind a place.
+  [[nodiscard]] bool may_end(Span place) const;
+  void walk_value(const LexemeSlice& slice, Span place, NodeIndex node, PastInValue& past);
   // Whether the bounds allow a token that goes to the lexeme's end or past it.
   [[nodiscard]] bool fits(const grammar::StackFrame& frame, const CountedToken& token) const;
   // \param ends  what has `past()` and `past_end()`: a LexemeSlice or WhitespaceRuns

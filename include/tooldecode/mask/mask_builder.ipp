@@ -396,6 +396,50 @@ TOOLDECODE_INLINE bool MaskBuilder::collect_bound(const std::vector<grammar::Sta
   return true;
 }
 
+TOOLDECODE_INLINE void MaskBuilder::add_past_key(const LexemeSlice& slice,
+                                                 const grammar::StackFrame& key,
+                                                 PastTokens& found) {
+  const auto [value, behind] = walk_.value_of_other_key(key);
+  const PastInValue* past    = states_.find_past(slice, value);
+  PastInValue walked;
+  if (past == nullptr) {
+    const Span place = walk_.enter(value);
+    if (may_end(place)) walked.ends.push_back(0);
+    walk_value(slice, place, 0, walked);
+    walk_.drop(place);
+    past = is_ambiguous() ? &walked : &states_.keep_past(slice, value, std::move(walked));
+  }
+  found = past->tokens;
+  if (past->ends.empty()) return;
+  const Span place = walk_.after({{.below = behind}});
+  const auto add   = [&](const CountedToken& token) { found.push_back(token); };
+  for (const NodeIndex node : past->ends) {
+    if (place.empty()) break;
+    for (const std::uint32_t index : slice.past().values(node)) add(slice.past_end()[index]);
+    walk_past(slice, place, node, add);
+  }
+  walk_.drop(place);
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::may_end(Span place) const {
+  return std::ranges::any_of(walk_.positions(place), [](const grammar::StackFrame& frame) {
+    return frame.node == grammar::Positions::text_end;
+  });
+}
+
+TOOLDECODE_INLINE void MaskBuilder::walk_value(const LexemeSlice& slice, Span place, NodeIndex node,
+                                               PastInValue& past) {
+  step_through(slice.past(), place, node, [&](NodeIndex child, Span next) {
+    const bool ends = may_end(next);
+    if (ends) past.ends.push_back(child);
+    if (ends && walk_.positions(next).size() == 1) return;
+    for (const std::uint32_t index : slice.past().values(child)) {
+      past.tokens.push_back(slice.past_end()[index]);
+    }
+    walk_value(slice, next, child, past);
+  });
+}
+
 TOOLDECODE_INLINE bool MaskBuilder::fits(const grammar::StackFrame& frame,
                                          const CountedToken& token) const {
   const std::uint32_t least = lexeme_of(frame).units.min, count = frame.units();

@@ -46,6 +46,13 @@ struct MaskEntry {
 /// Tokens that go past the end of a slice's lexeme.
 using PastTokens = std::vector<CountedToken>;
 
+/// What a value allows of the tokens that go past the end of a slice's lexeme, whatever follows the
+/// value.
+struct PastInValue {
+  PastTokens tokens;                            ///< which the value reads, with more of it to come
+  std::vector<core::ByteTrie::NodeIndex> ends;  ///< nodes of `past` at which the value may end
+};
+
 class StatesReset;
 
 /// An automaton with the masks of its states, shared by constraints: what one request has computed
@@ -96,6 +103,12 @@ class SharedStates {
                                             std::span<const grammar::StackFrame> after) const;
   const PastTokens& keep_past(const LexemeSlice& slice, std::span<const grammar::StackFrame> after,
                               PastTokens tokens) const;
+
+  /// The same of a value alone: objects of many grammars have the same value behind unknown keys.
+  [[nodiscard]] const PastInValue* find_past(const LexemeSlice& slice,
+                                             grammar::StoredId value) const;
+  const PastInValue& keep_past(const LexemeSlice& slice, grammar::StoredId value,
+                               PastInValue past) const;
 
   /// The mask of a state, computed by `make()` on first use.
   template <class Make>
@@ -183,6 +196,7 @@ class SharedStates {
   mutable std::unordered_multimap<std::uint64_t, std::pair<text::DfaPointer, std::size_t>> lexemes_;
   mutable std::map<std::pair<std::size_t, core::ByteTrie::NodeIndex>, Slices> slices_;
   mutable std::unordered_multimap<std::uint64_t, Past> past_;  // by past_hash
+  mutable std::map<std::pair<const LexemeSlice*, grammar::StoredId>, PastInValue> past_in_value_;
   mutable std::unordered_map<core::ByteTrie::NodeIndex, std::vector<TokenId>> below_;
   mutable std::vector<std::unique_ptr<const MaskEntry>> masks_;
   mutable std::size_t bytes_ = 0;

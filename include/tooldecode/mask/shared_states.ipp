@@ -142,6 +142,25 @@ TOOLDECODE_INLINE const PastTokens& SharedStates::keep_past(
   return kept->second.tokens;
 }
 
+TOOLDECODE_INLINE const PastInValue* SharedStates::find_past(const LexemeSlice& slice,
+                                                             grammar::StoredId value) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = past_in_value_.find({&slice, value});
+  return known == past_in_value_.end() ? nullptr : &known->second;
+}
+
+TOOLDECODE_INLINE const PastInValue& SharedStates::keep_past(const LexemeSlice& slice,
+                                                             grammar::StoredId value,
+                                                             PastInValue past) const {
+  past.tokens.shrink_to_fit();
+  past.ends.shrink_to_fit();
+  const std::lock_guard lock(mutex_);
+  const PastInValue& kept = past_in_value_[{&slice, value}] = std::move(past);
+  bytes_ += core::heap_bytes(4 * sizeof(void*) + sizeof *past_in_value_.begin()) +
+            core::heap_bytes(kept.tokens) + core::heap_bytes(kept.ends);
+  return kept;
+}
+
 TOOLDECODE_INLINE std::size_t SharedStates::bytes() const {
   const std::size_t states = automaton_.bytes();
   const std::lock_guard lock(mutex_);
