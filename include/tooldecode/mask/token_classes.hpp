@@ -254,8 +254,8 @@ class TokenClasses {
   [[nodiscard]] bool find_apart(const text::Dfa& dfa, text::Dfa::State start,
                                 const std::vector<std::uint8_t>& bytes, Taken& taken) const;
 
-  // More nodes than this are not listed.
-  static constexpr std::size_t max_others = 16'384;
+  // A larger part of the trie is not listed.
+  [[nodiscard]] std::size_t max_others() const noexcept { return trie_->size() / 8; }
 
   const core::ByteTrie* trie_;
   std::vector<std::uint8_t> others_;               // [nodes], one bit per class

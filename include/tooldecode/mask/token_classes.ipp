@@ -90,7 +90,7 @@ TOOLDECODE_INLINE const TokenClasses::Others* TokenClasses::others(const Taken& 
   std::optional<Others>& known = other_nodes_[taken.k];
   if (!known) {
     Others nodes{{}};
-    for (std::size_t i = 0; i < nodes.size() && nodes.size() <= max_others; ++i) {
+    for (std::size_t i = 0; i < nodes.size() && nodes.size() <= max_others(); ++i) {
       nodes[i].first_child     = static_cast<std::uint32_t>(nodes.size());
       const auto [first, last] = trie_->children(nodes[i].node);
       for (auto child = first; child < last; ++child) {
@@ -98,7 +98,7 @@ TOOLDECODE_INLINE const TokenClasses::Others* TokenClasses::others(const Taken& 
         nodes.push_back({child, 0, trie_->values(child), trie_->label(child)});
       }
     }
-    if (nodes.size() > max_others) nodes.clear();
+    if (nodes.size() > max_others()) nodes.clear();
     if (!nodes.empty()) nodes.push_back({.first_child = static_cast<std::uint32_t>(nodes.size())});
     nodes.shrink_to_fit();
     known = std::move(nodes);
