@@ -55,6 +55,13 @@ struct ReadSet {
       }
       KeyReader::Steps steps;
       reader.read(node(), seen, at, byte, steps);
+      if (reader.seen().may_add(node(), seen)) {
+        if (const auto inside = reader.inside(node(), seen, at, byte)) {
+          ++found_inside;
+          REQUIRE((steps.size() == 1 && steps[0].kind == KeyReader::Step::Kind::inside));
+          REQUIRE(steps[0].at == *inside);
+        }
+      }
       if (steps.empty()) return "";
       REQUIRE(steps.size() == 1);
       switch (steps[0].kind) {
@@ -75,7 +82,8 @@ struct ReadSet {
     if (state == Dfa::dead) return "inside";
     return store.lexeme(node().others[0].key).accepting(state) ? "other" : "inside";
   }
-  std::uint32_t number = 0;  // of the last other key that ended
+  std::uint32_t number     = 0;  // of the last other key that ended
+  std::size_t found_inside = 0;  // by KeyReader::inside
 };
 
 }  // namespace
@@ -103,6 +111,7 @@ TEST_CASE("KeyReader reads other keys only if they differ from members and never
   CHECK(set.read(R"("a\u0062")") == "member 0");
   CHECK(set.read(R"("a\u0063")") == "other");
   CHECK(set.read(R"("\u0061\u006)") == "inside");
+  CHECK(set.found_inside > 0);
   const auto seen = set.reader.seen().after(set.node(), {}, 0);
   CHECK(set.read(R"("a\u0063")", seen) == "other");
   CHECK(set.read(R"("a\u0062)", seen) == "");

@@ -92,5 +92,15 @@ TEST_CASE("LexemeSlice sorts every token as stepping through the lexeme does") {
     }
     REQUIRE(closing == expected_closing);
     REQUIRE(past == expected_past);
+    CHECK(slice.is_listed() == (start == 2));
+    const auto below = trie.find_child(trie.find_child(0, 'a'), 'b');
+    const LexemeSlice few(vocabulary, trie, classes, dfa, start, below);
+    REQUIRE(few.is_listed());
+    for (const std::uint32_t limit : {0U, 1U, 3U, 1000U}) {
+      TokenMask listed(vocabulary.size());
+      few.for_each_staying(limit, [&](TokenId token) { listed.insert(token); });
+      REQUIRE(listed == few.staying(limit));
+    }
+    CHECK(few.count() == few.staying(1000).count() + few.closing().size());
   }
 }

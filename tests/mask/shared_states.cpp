@@ -76,8 +76,8 @@ TEST_CASE("SharedStates::slice is one for equal lexemes at the same state and tr
                                             f.slice('a', 1, f.trie.find_child(0, 'a'))};
   CHECK(slices.size() == 5);
   CHECK(f.states.bytes() > after);
-  CHECK(slice->inside().count() == 53);
-  CHECK(f.slice('b', 1, 0)->inside().count() == 51);
+  CHECK(slice->count() == 53);
+  CHECK(f.slice('b', 1, 0)->count() == 51);
 }
 
 TEST_CASE("SharedStates::slice serves states from which each token does the same") {
@@ -95,7 +95,7 @@ TEST_CASE("SharedStates::slice serves states from which each token does the same
     slices.push_back(f.states.slice(words, after(text), 0));
   REQUIRE(slices[0] != nullptr);
   for (std::size_t n = 1; n < 20; ++n) CHECK(slices[n] == slices[0]);
-  CHECK(slices[0]->inside().count() == 53);
+  CHECK(slices[0]->count() == 53);
   REQUIRE(slices[20] != nullptr);
   CHECK(slices[20] != slices[0]);  // no space may follow the last word
 }
@@ -167,6 +167,36 @@ TEST_CASE("SharedStates::find_past returns what was kept for the same slice and 
   CHECK(f.states.find_past(slice, positions(b)) == nullptr);
   CHECK(f.states.keep_past(slice, positions(b), {}).empty());
   CHECK(f.states.find_past(slice, positions(b)) != nullptr);
+}
+
+TEST_CASE("SharedStates::find_past returns what was kept for the same slice and value") {
+  Fixture f;
+  const LexemeSlice &slice = *f.slice('a', 1, 0), &other = *f.slice('b', 1, 0);
+  const StoredId value(3);
+  CHECK(f.states.find_past(slice, value) == nullptr);
+  const std::size_t before = f.states.bytes();
+  const PastInValue& kept  = f.states.keep_past(slice, value, {.tokens = {{7, 2}}, .ends = {4, 5}});
+  CHECK(f.states.bytes() > before);
+  CHECK(f.states.find_past(slice, value) == &kept);
+  CHECK((kept.tokens.size() == 1 && kept.tokens[0].token == 7 && kept.ends.size() == 2));
+  CHECK(f.states.find_past(other, value) == nullptr);
+  CHECK(f.states.find_past(slice, StoredId(4)) == nullptr);
+}
+
+TEST_CASE("SharedStates::tokens_below lists the tokens below a node in ascending order, once") {
+  Fixture f;
+  const std::size_t before = f.states.bytes();
+  for (ByteTrie::NodeIndex node = 0; node < f.trie.size(); ++node) {
+    const std::vector<TokenId>& below = f.states.tokens_below(node);
+    REQUIRE(below.size() == f.trie.count_below(node));
+    REQUIRE(std::ranges::is_sorted(below));
+    REQUIRE(std::ranges::adjacent_find(below) == below.end());
+    for (const TokenId token : below) {
+      REQUIRE(f.vocabulary.grammar_bytes(token).starts_with(f.trie.text(node)));
+    }
+    REQUIRE(&f.states.tokens_below(node) == &below);
+  }
+  CHECK(f.states.bytes() > before);
 }
 
 TEST_CASE("SharedStates gives threads that ask at once the same masks and slices") {

@@ -48,6 +48,20 @@ std::optional<std::size_t> units_inside(const Dfa& dfa, Dfa::State state, std::s
   return units;
 }
 
+// Nearly all tokens are of letters alone.
+Vocabulary mostly_letters() {
+  std::mt19937 random(11);
+  std::vector<Vocabulary::Entry> entries;
+  for (int i = 0; i < 3000; ++i) {
+    std::string text;
+    for (std::size_t n = 1 + random() % 8; n > 0; --n)
+      text += static_cast<char>('a' + random() % 26);
+    if (random() % 30 == 0) text += random() % 2 == 0 ? "\"}" : " ,";
+    entries.push_back({text, TokenType::normal});
+  }
+  return Vocabulary(entries);
+}
+
 }  // namespace
 
 TEST_CASE("TokenClasses has the characters that strings need not escape, without white space") {
@@ -60,7 +74,8 @@ TEST_CASE("TokenClasses has the characters that strings need not escape, without
     append_utf8(entries.back().bytes, c);
   }
   const Vocabulary vocabulary(entries);
-  const TokenClasses classes(make_trie(vocabulary), vocabulary.size());
+  const ByteTrie trie = make_trie(vocabulary);
+  const TokenClasses classes(trie, vocabulary.size());
   const TokenMask& all = classes.mask(TokenClasses::count - 1);
   const Dfa space      = string_lexeme(compile_pattern("^[\\s\\u0085]$"), ValueSyntax::json, '"');
   for (std::size_t t = 0; t < characters.size(); ++t) {
@@ -184,4 +199,43 @@ TEST_CASE(
   }
   CHECK(found >= 10);
   CHECK(taken >= 1000);
+}
+
+TEST_CASE(
+    "ClassWalk visits all tokens except those taken, whether the class lists its others or not") {
+  const bool is_listed        = GENERATE(true, false);
+  const Vocabulary vocabulary = is_listed ? mostly_letters() : random_vocabulary(3, 10);
+  const ByteTrie trie         = make_trie(vocabulary);
+  const TokenClasses classes(trie, vocabulary.size());
+  for (const char* pattern : {".*", "^[^q]", "^\\w+$", "^[^,]*$", "^(\\S+ ){3}\\S*$"}) {
+    INFO(pattern);
+    const Dfa dfa    = string_lexeme(compile_pattern(pattern), ValueSyntax::json, '"');
+    const auto taken = classes.find(dfa, dfa.next(0, '"'));
+    REQUIRE(taken);
+    CHECK((classes.others(*taken) != nullptr) == is_listed);
+    const ClassWalk walk(trie, classes, taken);
+    std::set<std::uint32_t> visited;
+    std::vector<std::pair<ClassWalk::Place, std::string>> work{{walk.begin(0), ""}};
+    while (!work.empty()) {
+      const auto [place, path] = work.back();
+      work.pop_back();
+      walk.for_each_child(place, [&, &before = path](const ClassWalk::Child& child) {
+        const std::string text = before + static_cast<char>(child.label);
+        REQUIRE(trie.text(child.node) == text);
+        REQUIRE(std::ranges::equal(walk.tokens(child), trie.values(child.node)));
+        for (const std::uint32_t token : walk.tokens(child)) REQUIRE(visited.insert(token).second);
+        if (!walk.below(child).empty()) work.emplace_back(walk.below(child), text);
+      });
+    }
+    if (is_listed) CHECK(visited.size() < vocabulary.size() / 2);
+    std::set<TokenId> apart;
+    classes.for_each_apart(*taken, [&](TokenId token) { apart.insert(token); });
+    for (std::size_t t = 0; t < vocabulary.size(); ++t) {
+      const auto token    = static_cast<TokenId>(t);
+      const bool is_taken = classes.up_to(taken->k, taken->most).contains(token);
+      INFO("token " << token);
+      if (!is_taken || apart.contains(token))
+        REQUIRE(visited.contains(static_cast<std::uint32_t>(t)));
+    }
+  }
 }

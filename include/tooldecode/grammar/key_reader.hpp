@@ -66,6 +66,11 @@ class KeyReader {
   /// Adds the results of a byte; none if the byte is not allowed.
   void read(const Node& node, Set seen, KeyPosition at, std::uint8_t byte, Steps& out);
 
+  /// The place after a byte that does nothing but continue keys, of members and of others; nullopt
+  /// if it may do something else, see `read`. Others must be allowed, see MembersSeen::may_add.
+  [[nodiscard]] std::optional<KeyPosition> inside(const Node& node, Set seen, KeyPosition at,
+                                                  std::uint8_t byte) const;
+
   /// Whether a longer key than that of a trie node can still be an available one.
   [[nodiscard]] bool has_more(const Node& node, core::ByteTrie::NodeIndex at, Set seen) const;
 

@@ -39,6 +39,21 @@ TOOLDECODE_INLINE void KeyReader::read(const Node& node, Set seen, KeyPosition a
   }
 }
 
+TOOLDECODE_INLINE std::optional<KeyReader::KeyPosition> KeyReader::inside(const Node& node,
+                                                                          Set seen, KeyPosition at,
+                                                                          std::uint8_t byte) const {
+  if (at >= pooled || (byte == '\\' && node.strings)) return std::nullopt;
+  const auto child = node.literals->find_child(at, byte);
+  if (child == 0 || !node.literals->values(child).empty()) return std::nullopt;
+  bool stays = false;
+  for (std::size_t k = 0; k < node.others.size(); ++k) {
+    const text::Dfa::State state = node.others[k].state[child];
+    if (state != text::Dfa::dead && lexeme(node, k).accepting(state)) return std::nullopt;
+    stays = stays || others_live(node, seen, k, child);
+  }
+  return stays ? std::optional(child) : std::nullopt;
+}
+
 TOOLDECODE_INLINE bool KeyReader::has_more(const Node& node, core::ByteTrie::NodeIndex at,
                                            Set seen) const {
   if (at == 0) {  // all members: no walk is needed

@@ -60,6 +60,8 @@ class MaskBuilder {
                                                               // node
   static constexpr std::size_t max_whitespaces = 4;           // that follow each other
   static constexpr std::size_t max_judged      = 4096;        // tokens; for more a walk costs less
+  // A search for one child costs about as much as a look at this many.
+  static constexpr std::size_t few_candidates = 8;
   // For fewer tokens a walk costs less than a slice.
   static constexpr std::uint32_t sliced_subtree = 48;
   // Inside strings and free text.
@@ -84,11 +86,20 @@ class MaskBuilder {
   void step_through(const core::ByteTrie& trie, Span place, NodeIndex node, const Visit& visit) {
     const text::ByteSet candidates = walk_.candidates(place);
     const auto [first, last]       = trie.children(node);
-    for (auto child = first; child < last && !is_ambiguous(); ++child) {
-      if (!candidates.contains(trie.label(child))) continue;
-      const Span next = walk_.step(place, trie.label(child));
+    const auto follow              = [&](NodeIndex child, std::uint8_t byte) {
+      if (is_ambiguous()) return;
+      const Span next = walk_.step(place, byte);
       if (!next.empty()) visit(child, next);
       walk_.drop(next);
+    };
+    if (few_candidates * candidates.size() < last - first) {
+      candidates.for_each([&](std::uint8_t byte) {
+        if (const NodeIndex child = trie.find_child(node, byte); child != 0) follow(child, byte);
+      });
+      return;
+    }
+    for (auto child = first; child < last; ++child) {
+      if (candidates.contains(trie.label(child))) follow(child, trie.label(child));
     }
   }
 

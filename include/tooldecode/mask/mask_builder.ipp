@@ -591,7 +591,12 @@ TOOLDECODE_INLINE void MaskBuilder::walk_key(Span place, NodeIndex node, Behind&
   keys().reserved_bytes(set, frame.seen(), frame.key()).for_each([&](std::uint8_t byte) {
     const NodeIndex child = trie_.find_child(node, byte);
     if (child == 0) return;
-    const Span next = walk_.step(place, byte);
+    Span next;
+    if (const auto key = keys().inside(set, frame.seen(), frame.key(), byte)) {
+      next = walk_.begin(grammar::StackFrame{frame.node, frame.seen().number(), *key, frame.below});
+    } else {
+      next = walk_.step(place, byte);
+    }
     grammar::StackFrame inside{.node = grammar::Positions::text_end};
     for (const grammar::StackFrame& position : walk_.positions(next)) {
       const bool stays = position.node == frame.node && position.below == frame.below &&
