@@ -88,7 +88,7 @@ class LexemeSlice {
   };
 
   static constexpr std::size_t max_reached = 1024;
-  static constexpr std::size_t max_listed  = 256;
+  static constexpr std::size_t max_listed  = 512;
 
   // One more than the most characters that its tokens have, where these are units; else 0.
   [[nodiscard]] std::size_t counted() const noexcept;

@@ -115,6 +115,9 @@ class MaskBuilder {
 
   // Positions at the same point of the same lexeme differ only in what follows it.
   void collect_lexemes(std::vector<grammar::StackFrame>& frames, NodeIndex node, bool is_large);
+  // Collects them where only one byte may follow, as a string's quote, behind that byte; there is a
+  // slice then. False, with nothing done, if more bytes may follow or the lexeme may end.
+  bool collect_behind_byte(std::vector<grammar::StackFrame>& group, NodeIndex node);
   [[nodiscard]] std::uint32_t units_left(const grammar::StackFrame& frame) const;
   // How many more units the bounds allow in every state except the lexeme's end.
   [[nodiscard]] std::uint32_t free_units(const grammar::StackFrame& frame) const;

@@ -103,6 +103,7 @@ TOOLDECODE_INLINE void MaskBuilder::collect_lexemes(std::vector<grammar::StackFr
     std::vector<grammar::StackFrame> group;
     std::copy_if(frames.begin(), frames.end(), std::back_inserter(group), alike);
     std::erase_if(frames, alike);
+    if (is_large && collect_behind_byte(group, node)) continue;
     const LexemeSlice* slice = nullptr;
     if (is_large && is_sliced(*lexeme_of(frame).dfa, frame.dfa_state())) {
       slice = states_.slice(lexeme_of(frame).dfa, frame.dfa_state(), node);
@@ -122,6 +123,22 @@ TOOLDECODE_INLINE void MaskBuilder::collect_lexemes(std::vector<grammar::StackFr
       walk_lexeme(group, node);
     }
   }
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::collect_behind_byte(std::vector<grammar::StackFrame>& group,
+                                                        NodeIndex node) {
+  const text::ByteSet& live = lexeme_of(group[0]).dfa->live(group[0].dfa_state());
+  if (live.size() != 1) return false;
+  std::uint8_t byte = 0;
+  live.for_each([&](std::uint8_t only) { byte = only; });
+  grammar::StackFrame moved = group[0];
+  if (!walk_.move_inside(moved, byte)) return false;
+  const NodeIndex child = trie_.find_child(node, byte);
+  if (child == 0) return true;
+  parts_.add_all(trie_.values(child));
+  for (grammar::StackFrame& frame : group) frame = {frame.node, moved.a, moved.b, frame.below};
+  collect_lexemes(group, child, trie_.count_below(child) >= sliced_subtree);
+  return true;
 }
 
 TOOLDECODE_INLINE std::uint32_t MaskBuilder::units_left(const grammar::StackFrame& frame) const {
