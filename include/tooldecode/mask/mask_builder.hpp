@@ -61,7 +61,7 @@ class MaskBuilder {
   static constexpr std::size_t max_whitespaces = 4;           // that follow each other
   static constexpr std::size_t max_judged      = 4096;        // tokens; for more a walk costs less
   // A search for one child costs about as much as a look at this many.
-  static constexpr std::size_t few_candidates = 8;
+  static constexpr std::uint32_t few_candidates = 8;
   // For fewer tokens a walk costs less than a slice.
   static constexpr std::uint32_t sliced_subtree = 48;
   // Inside strings and free text.
@@ -92,7 +92,7 @@ class MaskBuilder {
       if (!next.empty()) visit(child, next);
       walk_.drop(next);
     };
-    if (few_candidates * candidates.size() < last - first) {
+    if (few_candidates * static_cast<std::uint32_t>(candidates.size()) < last - first) {
       candidates.for_each([&](std::uint8_t byte) {
         if (const NodeIndex child = trie.find_child(node, byte); child != 0) follow(child, byte);
       });
