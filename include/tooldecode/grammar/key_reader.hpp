@@ -202,8 +202,16 @@ class KeyReader {
   [[nodiscard]] static text::ByteSet literal_bytes(const Node& node, core::ByteTrie::NodeIndex at);
   [[nodiscard]] text::ByteSet remembered_bytes(const Node& node, Set seen, KeyPosition at) const;
 
+  // The latest answer of MembersSeen::may_add: the bytes of a key ask the same.
+  struct Added {
+    const Node* node = nullptr;
+    Set seen{};
+    bool may_add = false;
+  };
+
   const NodeStore& nodes_;
   MembersSeen seen_;
+  Added added_;
   WordsPool<std::uint32_t> pool_;
   KeyTexts texts_;
 };

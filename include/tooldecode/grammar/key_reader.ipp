@@ -12,7 +12,10 @@ namespace tooldecode::grammar {
 
 TOOLDECODE_INLINE void KeyReader::read(const Node& node, Set seen, KeyPosition at,
                                        std::uint8_t byte, Steps& out) {
-  const bool adds = seen_.may_add(node, seen);
+  if (&node != added_.node || seen != added_.seen) {
+    added_ = {&node, seen, seen_.may_add(node, seen)};
+  }
+  const bool adds = added_.may_add;
   if (at >= pooled) {
     const Words& words = pool_[at - pooled];
     if (words[0] == 0) return read_tracked(node, seen, words, byte, out);

@@ -84,14 +84,18 @@ class MaskBuilder {
   // `next`, the place after it. Stops where a JointWalk will take over.
   template <class Visit>
   void step_through(const core::ByteTrie& trie, Span place, NodeIndex node, const Visit& visit) {
-    const text::ByteSet candidates = walk_.candidates(place);
-    const auto [first, last]       = trie.children(node);
-    const auto follow              = [&](NodeIndex child, std::uint8_t byte) {
+    const auto [first, last] = trie.children(node);
+    const auto follow        = [&](NodeIndex child, std::uint8_t byte) {
       if (is_ambiguous()) return;
       const Span next = walk_.step(place, byte);
       if (!next.empty()) visit(child, next);
       walk_.drop(next);
     };
+    if (last - first <= 1) {  // the step itself tells
+      if (first < last) follow(first, trie.label(first));
+      return;
+    }
+    const text::ByteSet candidates = walk_.candidates(place);
     if (few_candidates * static_cast<std::uint32_t>(candidates.size()) < last - first) {
       candidates.for_each([&](std::uint8_t byte) {
         if (const NodeIndex child = trie.find_child(node, byte); child != 0) follow(child, byte);
