@@ -36,6 +36,8 @@ def test_answer(vocabulary, end, ends):
     """Against states kept one by one: accept, rollback, drafts, and which ends are allowed."""
     ends = [end, 66] if ends == "both" else ends
     own = set(ends or [end])
+    lark = engine.build(vocabulary, "grammar", 'start: %json {"type": "object"}', 0)
+    assert lark.explain_refusal("{ }") and not lark.explain_refusal("{}")
     constraint = engine.build(vocabulary, "json", SCHEMA, 3)
     for seed in range(20):
         dice = random.Random(seed)

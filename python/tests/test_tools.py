@@ -315,6 +315,14 @@ def test_call_that_is_cut_or_breaks(documents):
     good = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
     text, calls = read(reader, [begun + "]] " + good])
     assert reader.broken == 1 and text == "]] " and [(one, whole) for one, _, whole in calls] == [("add", False), ("add", True)]
+    # What was read of a value, and not given, is text as well.
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": {"s": {"type": "string"}, "a": {"type": "integer"}},
+                                          "required": ["s", "a"]}}]
+    bad = "not json\n</parameter>\n</function>\n</tool_call>"
+    start = "<tool_call>\n<function=f>\n<parameter=s>\n12\n</parameter>\n<parameter=a>\n"
+    reader = AnswerReader(ToolRequest(json.dumps(tools), "qwen3-coder"), False)
+    text, calls = read(reader, [start + bad])
+    assert text == bad and calls == [["f", '{"s": "12", "a": ', False]] and reader.broken == 1
     # A whole call before one that is cut.
     content, whole = read_tool_answer(request, True, good + "\n" + begun)
     assert [one.name for one in whole] == ["add"] and content.strip() == begun.strip()

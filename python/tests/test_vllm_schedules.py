@@ -2,7 +2,7 @@
 
 Requests of every kind come, are aborted and are preempted while others run, with drafts and without, with reasoning, with
 synchronous and asynchronous scheduling. Every answer conforms, every cut answer begins one that does, no request is lost,
-and no block of the cache stays in use. TOOLDECODE_SCHEDULES says how many schedules run (40; 10,000 take hours).
+and no block of the cache stays in use. TOOLDECODE_SCHEDULES says how many schedules run (40).
 """
 import concurrent.futures
 import os

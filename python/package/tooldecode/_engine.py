@@ -47,11 +47,11 @@ def vocabulary_of(tokenizer: Any, size: int, end_tokens: Collection[int], memory
                 f"{type(tokenizer).__name__}: must be a fast tokenizer, or one of mistral-common, tiktoken or SentencePiece")
 
 
-def _grammar(vocabulary: Vocabulary, text: str) -> Constraint:
+def _grammar(vocabulary: Vocabulary, text: str, whitespace: int) -> Constraint:
     if ToolRequest.is_text(text):  # of a tool parser of this package
         return ToolRequest.of_text(text).constraint(vocabulary)
     # vLLM distinguishes the two languages in the same way.
-    return ebnf(vocabulary, text) if "::=" in text else lark(vocabulary, text)
+    return ebnf(vocabulary, text) if "::=" in text else lark(vocabulary, text, whitespace=whitespace)
 
 
 def _choice(vocabulary: Vocabulary, text: str) -> Constraint:
@@ -68,7 +68,9 @@ def build(vocabulary: Vocabulary, kind: str, text: str, whitespace: int) -> Cons
         return json_schema(vocabulary, text, whitespace=whitespace)
     if kind == "structural_tag":
         return structural_tag(vocabulary, text, whitespace=whitespace)
-    return {"regex": regex, "grammar": _grammar, "choice": _choice}[kind](vocabulary, text)
+    if kind == "grammar":
+        return _grammar(vocabulary, text, whitespace)
+    return {"regex": regex, "choice": _choice}[kind](vocabulary, text)
 
 
 _last: tuple[Any, Any] = (None, None)

@@ -255,7 +255,7 @@ class AnswerReader:
         self._stream = CallStream(constraint)
         self._text = bytearray()  # what the stream has read
         self._given = 0  # how much of that was given as text, or is a whole call
-        self._arguments_end = 0
+        self._arguments_end = 0  # of what was given of the open call
         self._is_behind_call = False  # its closing delimiters come first
         self._open = False
         self._calls_before = self.calls
@@ -334,6 +334,7 @@ class AnswerReader:
             index = self._calls_before + event.call
             if event.kind == "call_begin":
                 self._open, self.calls = True, index + 1
+                self._arguments_end = 0
             elif event.kind == "arguments":
                 self._arguments_end = len(self._text)
             elif event.kind == "call_end":
@@ -353,7 +354,9 @@ class AnswerReader:
         self.broken += 1
         if self._open and not self._is_whole:
             logger.warning("Call %d of an answer breaks its format; what follows is text", self.calls - 1)
-            held = again = ""
+            # What encloses the arguments is the call's; what was read of a value since is text.
+            rest = self._text[self._arguments_end :] if self._arguments_end else b""
+            held, again = rest.decode("utf-8", "replace"), ""
         else:
             held = self._held()
             # The delimiter of a call may begin inside what looked like one.
