@@ -1,5 +1,5 @@
 # What tests, examples and benchmarks are compiled with; users of the library get none of it.
-option(TOOLDECODE_NATIVE "Compile examples and benchmarks for this machine's processor" ON)
+option(TOOLDECODE_NATIVE "Compile everything for this machine's processor" ON)
 
 set(CMAKE_CXX_EXTENSIONS OFF)
 

@@ -9,6 +9,7 @@
 #include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/formats/xml_call.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/text/value_writer.hpp>
@@ -55,6 +56,18 @@ TEST_CASE("ToolCallFSM::find_refusal gives the first impossible byte of a wrong 
   CHECK(refused(format, "no call", required) == 0);
   CHECK(refused(format, "[get(days=2, city='x')]", {.documented_order = true}) == 5);
   CHECK(refused(format, "[get_time(), get_time()]", {.parallel = false}) == 11);
+}
+
+TEST_CASE("ToolCallFSM::update_mask writes the mask of a state over that of another") {
+  const ToolCallFSM calls{bytes(), documents(), PythonCall{}, {.choice = ToolChoice::required}};
+  const auto begun = calls.advance_bytes(calls.initial(), "[get(");
+  REQUIRE(begun);
+  TokenMask expected(calls.vocabulary_size()), row(calls.vocabulary_size());
+  calls.fill_mask(*begun, expected.words());
+  calls.fill_mask(calls.initial(), row.words());
+  REQUIRE(row != expected);
+  calls.update_mask(calls.initial(), *begun, row.words());
+  CHECK(row == expected);
 }
 
 TEST_CASE("ToolCallFSM allows text, calls or both as the tool choice says") {

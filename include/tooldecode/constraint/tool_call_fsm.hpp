@@ -87,6 +87,10 @@ class ToolCallFSM {
   [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const;
   /// Writes the allowed tokens: exactly those that `advance` accepts.
   void fill_mask(State state, MaskView words) const { constraint_.fill_mask(state, words); }
+  /// The same where the words hold the mask of `shown`, see Constraint::update_mask.
+  void update_mask(State shown, State state, MaskView words) const {
+    constraint_.update_mask(shown, state, words);
+  }
   [[nodiscard]] bool is_accepting(State state) const { return constraint_.is_accepting(state); }
   [[nodiscard]] bool is_finished(State state) const noexcept {
     return constraint_.is_finished(state);

@@ -55,6 +55,7 @@ class ItemCounts {
   NodeId comma_;
   std::function<NodeId(FormId)> value_;
   const ArrayForm* form_ = nullptr;
+  std::size_t least_     = 0;  // items
   std::size_t last_      = 0;
   std::map<State, NodeId> known_;
 };

@@ -18,10 +18,15 @@ TOOLDECODE_INLINE NodeId ItemCounts::operator()(const ArrayForm& form) {
   known_ = {};
   if (form.contains.size() > 4) irreducible("too many forms that an array must contain");
   const bool open = form.length.max == text::Occurrences::unbounded;
-  last_           = std::max<std::size_t>(form.prefix.size() + 1, form.length.min);
+  least_          = form.length.min;
+  last_           = form.prefix.size() + 1;
   for (const ArrayForm::Contains& contains : form.contains) {
     last_ = std::max(last_, contains.from + 1);
+    // Arrays with so many conforming items are long enough: their lengths need no states.
+    const std::uint32_t least = contains.count.min;
+    if (least != 0 && contains.from + least >= form.length.min) least_ = 0;
   }
+  last_ = std::max(last_, least_);
   if (!open) last_ = form.length.max;
   if (last_ > max_states) too_many();
   return after({0, std::vector<std::uint32_t>(form.contains.size(), 0)});
@@ -47,7 +52,7 @@ TOOLDECODE_INLINE NodeId ItemCounts::after(const State& state) {
   known_.emplace(state, node);
   const auto& contains = form_->contains;
   std::vector<NodeId> choices;
-  bool may_end = state.items >= form_->length.min;
+  bool may_end = state.items >= least_;
   for (std::size_t k = 0; k < contains.size(); ++k) {
     may_end &= state.counts[k] >= contains[k].count.min;
   }
