@@ -28,8 +28,8 @@ def main():
     for drafter in ("none", "forced", "lookup", "forced+lookup", "suffix", "forced+suffix", "model", "suffix+model+forced",
                     "eagle", "medusa", "all"):
         draft = ("--draft-model", TINY) if "model" in drafter else ()
-        rows = ("--k", "512") if drafter in ("eagle", "medusa", "all") else ()
-        for extra in ((), ("--temperature", "1", "--seed", "5", *rows, "--context")):
+        rows = ("--k", "512", "--context") if drafter in ("eagle", "medusa", "all") else ()
+        for extra in ((), ("--temperature", "1", "--seed", "5", *rows)):
             answer = run("--json", "--speculation", drafter, *draft, *extra)
             check(answer.returncode == 0, f"{drafter}: {answer.stderr}")
             report = json.loads(answer.stdout)
@@ -72,6 +72,7 @@ def main():
         (("--draft-model", TINY), "must come with --speculation model"),
         (("--speculation", "model", "--draft-model", "/nowhere"), "/nowhere"),
         (("--draft-layers", TINY), "must come with --speculation eagle"),
+        (("--speculation", "forced", "--context"), "--context: must come with --speculation eagle"),
         (("--speculation", "eagle", "--draft-layers", "/nowhere"), "/nowhere/eagle.safetensors"),
         (("--speculation", "eagle3"), "eagle3.safetensors"),
         (("--speculation", "eagle", "--k", "9000"), "k = 9000"),

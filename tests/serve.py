@@ -246,9 +246,9 @@ def test_answers():
 def test_speculation(server):
     """Drafts change no answer, of a batch neither, and more than one token comes of a pass."""
     tiny = str(DATA / "tiny")
-    for drafter in (("all",), ("medusa",), ("forced+lookup",), ("forced+suffix", "--draft-history", "2000"),
+    for drafter in (("all", "--context"), ("medusa", "--context"), ("forced+lookup",), ("forced+suffix", "--draft-history", "2000"),
                     ("suffix+model", "--draft-model", tiny)):
-        with Server("--speculation", *drafter, "--context") as drafting:
+        with Server("--speculation", *drafter) as drafting:
             def answers(of):
                 with concurrent.futures.ThreadPoolExecutor(4) as pool:
                     return [without_ids(answer["choices"][0]["message"]) for answer in pool.map(

@@ -156,8 +156,11 @@ Drafting load_drafting(const DraftOptions& options, const ModelOptions& running,
     drafting.layers = load_layers(options, running, target);
   } else {
     require_head(options);
-    if (!options.layers.empty()) {
-      throw Error(Errc::invalid_option, "--draft-layers",
+    const char* const given = !options.layers.empty()         ? "--draft-layers"
+                              : options.settings.with_context ? "--context"
+                                                              : nullptr;
+    if (given != nullptr) {
+      throw Error(Errc::invalid_option, given,
                   "must come with --speculation eagle, eagle3, medusa or all");
     }
   }
