@@ -1,5 +1,5 @@
 /// \file
-/// DraftTree: up to 64 guessed tokens as a tree that one forward pass of the target verifies.
+/// DraftTree: guessed tokens as a tree of up to 64 nodes that one pass of the target verifies.
 #pragma once
 
 #include <cstddef>
