@@ -707,14 +707,14 @@ def eval_sentences() -> list[str]:
     intervals = {orders: many[f"tool-decoding-oc{orders}"]["value_error_reduction"]["ci95"] for orders in (4, 12)}
     span = {orders: f"{100 * low:.0f} to {100 * high:.0f} %" for orders, (low, high) in intervals.items()}
     accuracy = {name: percent(many[f"tool-decoding-{name}"]["accuracy"]) for name in ("oc1", "oc3", "reversed", "shuffled")}
-    assert wrong[12] >= wrong[1] - 2, "the default oc gains here after all: write it so"
+    assert min(wrong[6], wrong[12]) >= wrong[1] - 2, "oc 6 or 12 gains here after all: write it so"
     assert all(low < 0 < high for low, high in intervals.values()), "an interval excludes none: write it so"
     assert cut > 1
     return [
         f"The second table has {cut} format errors of `tooldec`: answers that ran into their limit of 160 tokens, which no "
         "constrained answer reaches",
-        f"Of the toy's {rows} answers, {wrong[1]} have a wrong value with one order, {wrong[4]} with oc 4, {wrong[6]} with 6, "
-        f"{wrong[9]} with 9 and {wrong[12]} with the default, 12, which gains next to nothing here",
+        f"Of the toy's {rows} answers, {wrong[1]} have a wrong value with one order, {wrong[4]} with oc 4, {wrong[6]} with the default, 6, "
+        f"{wrong[9]} with 9 and {wrong[12]} with 12, which gains next to nothing here",
         f"The 95 % intervals of the reduction, {span[4]} for oc 4 and {span[12]} for oc 12, include 0",
         f"The documented order alone is right in {accuracy['oc1']}, the reversed in {accuracy['reversed']}, a shuffled one in "
         f"{accuracy['shuffled']}, the vote of these three in {accuracy['oc3']}",
