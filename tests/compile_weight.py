@@ -2,8 +2,8 @@
 
 python3 tests/compile_weight.py [PROGRAM]
 
-For the loop over masks of examples/01_mask.cpp, README's call site, and a Model of one's own with a Decoder, each compiled
-as one who links tooldecode::tooldecode compiles it: no file of nlohmann-json, none of Eigen, so many lines of the
+For the loop over masks of examples/01_mask.cpp, README's call site, and a user's Model with a Decoder, each compiled as a
+user of tooldecode::tooldecode compiles it: no file of nlohmann-json, none of Eigen, so many lines of the
 library's code at most, and so many MB with g++ 12 (other compilers have other figures). Lines and memory do not depend on
 what else a machine does; benchmarks/compile_time has the times.
 """

@@ -13,6 +13,7 @@ the pairs' ratios.
 
 import argparse
 import contextlib
+import gzip
 import json
 import os
 import pathlib
@@ -63,7 +64,8 @@ def functions(data, count):
     """The first `count` functions of BFCL that have different names, with the type names of JSON Schema."""
     found = {}
     for name in ("simple_python", "multiple", "parallel", "parallel_multiple", "live_simple", "live_multiple"):
-        for line in open(data / f"bfcl/{name}.jsonl", encoding="utf-8"):
+        path = data / f"bfcl/{name}.jsonl"
+        for line in open(path, encoding="utf-8") if path.exists() else gzip.open(f"{path}.gz", "rt", encoding="utf-8"):
             for function in json.loads(line)["functions"]:
                 if re.fullmatch(r"[A-Za-z0-9_.-]+", function["name"]):
                     found.setdefault(function["name"], {key: function[key] for key in ("name", "description", "parameters")})

@@ -2,7 +2,7 @@
 # Measures tooldecode, XGrammar and llguidance through the interfaces of vLLM and SGLang. One process runs the three in
 # turns at every step, over the same schemas and tokens.
 #
-#   bash benchmarks/engines/run.sh [--json OUT] [--rows N] [--steps N] [--data DIR]
+#   bash benchmarks/engines/run.sh [--json OUT] [--rows N] [--steps N] [--data DIR] [--program TOOLDECODE] [--wheel FILE]
 #   bash benchmarks/engines/run.sh drafts [--engine vllm|sglang] [--cached] [--json OUT] [--rows N] [--drafts N] [--data DIR]
 #
 # `drafts` measures tokens per step with this package's drafts, by replay of BFCL's calls without a model, see drafts.py.

@@ -10,8 +10,8 @@
  * - **Threads**: all functions may run concurrently, also on one handle, except that one thread at
  *   a time uses a td_call_stream or td_completions. Do not call `_free` while another function uses
  *   the handle. Memory that a function writes to belongs to its caller.
- * - **Structs** that you fill begin with their size, `sizeof` of the type. Zero or null is the
- *   default of every other field. A struct that gains a field changes its size and the interface's
+ * - **Structs** that you fill begin with their size, `sizeof` of the type, except td_text and
+ *   td_limits. Zero or null is the default of every other field. A struct that gains a field changes its size and the interface's
  *   TD_ABI_VERSION.
  * - **Sizes**: V is the number of tokens, W = ceil(V / 32) the words of a mask, B the states of a
  *   batch, N the nodes of a draft tree. A mask is W words of 32 bits: bit `t % 32` of word `t / 32`
