@@ -429,6 +429,8 @@ def test_failures(url):
             (["--url", url, "--turns", "-1"], "0 or more"),
             (["--url", url, "--max-tokens", "18446744073709551616"], "64 bits"),
             (["--url", url, "--latency", "nan"], "finite"),
+            (["--url", url, "--latency", "3", "--run", "true"], "--run"),
+            (["--url", url, "--tool-wait", "5"], "--engine-cache"),
             (["--url", url, "--tools", "/nowhere"], "/nowhere")):
         run = subprocess.run([PROGRAM, "agent", *arguments], capture_output=True, text=True, timeout=60)
         assert run.returncode == 2 and run.stderr.count("\n") == 1 and what in run.stderr, (arguments, run)

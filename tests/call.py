@@ -72,6 +72,7 @@ def main():
         (("--draft-model", TINY), "must come with --speculation model"),
         (("--speculation", "model", "--draft-model", "/nowhere"), "/nowhere"),
         (("--draft-layers", TINY), "must come with --speculation eagle"),
+        (("--speculation", "forced", "--draft-history", "10"), "--draft-history: must come with --speculation suffix"),
         (("--speculation", "forced", "--context"), "--context: must come with --speculation eagle"),
         (("--speculation", "eagle", "--draft-layers", "/nowhere"), "/nowhere/eagle.safetensors"),
         (("--speculation", "eagle3"), "eagle3.safetensors"),

@@ -259,6 +259,7 @@ def test_speculative():
     assert passes["model"] < passes["forced+suffix"] < passes["lookup"], passes
     assert passes["all"] < min(passes["eagle"], passes["medusa"]), passes
     assert "--speculation" in run("--method", "speculative", status=2)
+    assert "--method speculative" in run("--method", "constrained", "--speculation", "lookup", status=2)
     assert "eagle3" in run("--method", "speculative", "--speculation", "eagle3", "--limit", "1", status=2)
 
 

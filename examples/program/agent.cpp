@@ -325,6 +325,7 @@ void add_agent(CommandLine& line) {
              "input, the result on its standard output; none: a tool that only sleeps");
   sub.option("--latency", options->latency, "seconds that the tool that only sleeps takes")
       .within(0.0, 3600.0)
+      .excludes("--run")
       .shows_default();
   sub.option("--allow", options->allowed,
              "a tool that may run early, besides those whose documents say readOnlyHint; again "
@@ -347,6 +348,7 @@ void add_agent(CommandLine& line) {
              "seconds that the server keeps a call's place for outputs that it lacks; 0: it "
              "replies with the call")
       .within(0.0, 3600.0)
+      .needs("--engine-cache")
       .shows_default();
   sub.option("--session", options->session,
              "a name that keeps the requests at one of several servers; none: a random one");

@@ -48,6 +48,14 @@ CommandOption CommandOption::notes(bool& given) {
   option_->each([&given](const std::string&) { given = true; });
   return *this;
 }
+CommandOption CommandOption::needs(const std::string& other) {
+  option_->needs(other);
+  return *this;
+}
+CommandOption CommandOption::excludes(const std::string& other) {
+  option_->excludes(other);
+  return *this;
+}
 
 namespace {
 

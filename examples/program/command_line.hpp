@@ -32,6 +32,10 @@ class CommandOption {
   /// Sets `given` if the user gives the option, with its default value too. It must outlive the
   /// command.
   CommandOption notes(bool& given);
+  /// Refuses the option without another one that was added before.
+  CommandOption needs(const std::string& other);
+  /// Refuses the option beside another one that was added before.
+  CommandOption excludes(const std::string& other);
 
  private:
   CLI::Option* option_;

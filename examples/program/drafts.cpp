@@ -34,7 +34,8 @@ void add_text_draft_options(Command& sub, DraftOptions& options) {
   sub.option("--draft-history", options.history,
              "tokens of earlier answers that --speculation suffix looks in; the oldest leave")
       .shows_default()
-      .within(1, 1 << 24);
+      .within(1, 1 << 24)
+      .notes(options.gives_history);
 }
 
 void add_draft_options(Command& sub, DraftOptions& options) {
@@ -166,6 +167,9 @@ Drafting load_drafting(const DraftOptions& options, const ModelOptions& running,
   }
   if (options.joins("suffix")) {
     drafting.history = std::make_shared<tooldecode::SuffixHistory>(options.history);
+  } else if (options.gives_history) {
+    throw Error(Errc::invalid_option, "--draft-history",
+                "must come with --speculation suffix, or others joined with it");
   }
   if (options.joins("model") != !options.draft_model.empty()) {
     if (options.draft_model.empty()) {

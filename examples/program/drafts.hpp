@@ -47,6 +47,7 @@ struct DraftOptions {
   std::string layers;            ///< a folder; empty: the one that comes with the model
   std::string draft_model;       ///< as --model; empty: none
   std::size_t history = 65'536;  ///< tokens of earlier answers
+  bool gives_history  = false;   ///< whether the user chose `history`
 
   [[nodiscard]] bool is_on() const { return settings.drafter != "none"; }
   /// Whether a drafter is among those that the user joined by +.

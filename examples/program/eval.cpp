@@ -244,6 +244,11 @@ void run_eval(const EvalOptions& options, const Assistant& assistant,
 void run_eval(const EvalOptions& options) {
   if (options.resume && options.answers.empty())
     throw td::Error(td::Errc::invalid_option, "--resume", "must come with --answers FILE");
+  if (options.drafts.is_on() &&
+      std::ranges::find(options.methods, "speculative") == options.methods.end()) {
+    throw td::Error(td::Errc::invalid_option, "--speculation",
+                    "must come with --method speculative, which drafts");
+  }
   check_format(options.format);
   const auto assistant    = load_assistant(options.model);
   const Drafting drafting = load_sized_drafting(options.drafts, options.model, *assistant);
