@@ -11,8 +11,8 @@
  *   a time uses a td_call_stream or td_completions. Do not call `_free` while another function uses
  *   the handle. Memory that a function writes to belongs to its caller.
  * - **Structs** that you fill begin with their size, `sizeof` of the type, except td_text and
- *   td_limits. Zero or null is the default of every other field. A struct that gains a field changes its size and the interface's
- *   TD_ABI_VERSION.
+ *   td_limits. Zero or null is the default of every other field. A struct that gains a field
+ *   changes its size and the interface's TD_ABI_VERSION.
  * - **Sizes**: V is the number of tokens, W = ceil(V / 32) the words of a mask, B the states of a
  *   batch, N the nodes of a draft tree. A mask is W words of 32 bits: bit `t % 32` of word `t / 32`
  *   is 1 if token t is allowed, and bits at and past V are 0. Engines that store such words as
