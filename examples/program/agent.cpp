@@ -22,6 +22,7 @@
 #include <tooldecode/execute/speculation_policy.hpp>
 #include <tooldecode/execute/tool_executor.hpp>
 #include <tooldecode/execute/tool_runtime.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
@@ -90,7 +91,7 @@ class AgentTools {
       const std::string path =
           options.tools.empty() ? example_data("tools.json").string() : options.tools;
       tools_ = td::ToolSet::parse(read_file(path));
-      for (const td::Tool& tool : tools_) documents.push_back(tool.document);
+      for (const td::Tool& tool : tools_) documents.push_back(td::parse_json_value(tool.document));
     }
     for (const std::string& command : options.mcp) {
       const auto server = std::make_shared<McpServer>(command, patience);

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <tooldecode/text/value_reader.hpp>
+
 #include <program/json.hpp>
 #include <program/prompt.hpp>
 
@@ -45,7 +47,7 @@ std::string type_text(const Json& schema) {
 }
 
 std::string signature(const tooldecode::Tool& tool) {
-  const Json& document = tool.document;
+  const Json document  = tooldecode::parse_json_value(tool.document);
   const Json& function = document.contains("function") ? document["function"] : document;
   // The schema as given, if it is one; otherwise as it was read.
   const auto given = function.find("parameters");

@@ -13,6 +13,7 @@
 #include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_tools.hpp>
@@ -76,7 +77,7 @@ void compare_requests(unsigned seed, const F& format, std::size_t budget) {
     if (request == 2) {  // another tool in the place of one
       const ToolSet others = three_tools(random);
       tools                = tools.with(random() % 3, [&] {
-        Json document    = others[0].document;
+        Json document    = parse_json_value(others[0].document);
         document["name"] = "f7";
         return document;
       }());
@@ -98,6 +99,38 @@ void compare_requests(unsigned seed, const F& format, std::size_t budget) {
   }
 }
 
+// Writes the tool's name behind the arguments, so that equal parameters are not enough.
+struct NameBehindCall {
+  static constexpr auto language = text::ValueReader::Language::json;
+
+  [[nodiscard]] std::string trigger() const { return "["; }
+  [[nodiscard]] bool only_at_start() const { return true; }
+  [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
+                                                  std::span<const std::size_t> chosen,
+                                                  const ChoiceOptions& /*options*/) const {
+    std::vector<std::pair<std::string, NodeId>> names;
+    for (const std::size_t i : chosen) {
+      const auto part = [&](Grammar& one) { return one.literal("()" + tools[i].name + "]"); };
+      names.emplace_back(tools[i].name, grammar.part(static_cast<std::uint32_t>(i), part));
+    }
+    return {{trigger(), grammar.trie(names), true}};
+  }
+  [[nodiscard]] std::string write(std::span<const ToolCall> /*calls*/) const { return ""; }
+  [[nodiscard]] std::vector<ToolCall> parse(std::string_view /*text*/,
+                                            const ToolSet& /*tools*/) const {
+    return {};
+  }
+};
+
+// Two tools whose only argument has these schemas.
+ToolSet two_tools(const std::string& a, const std::string& b) {
+  const auto tool = [](const std::string& name, const std::string& schema) {
+    return R"({"name": ")" + name + R"(", "parameters": {"type": "object", "properties": {"a": )" +
+           schema + R"(}, "required": ["a"]}})";
+  };
+  return ToolSet::parse('[' + tool("f", a) + ',' + tool("g", b) + ']');
+}
+
 }  // namespace
 
 TEST_CASE("ToolLibrary::machine accepts the same texts as a ToolCallFSM of the same tools") {
@@ -106,6 +139,91 @@ TEST_CASE("ToolLibrary::machine accepts the same texts as a ToolCallFSM of the s
     compare_requests(seed, PythonCall{}, VocabularyIndex::default_budget);
     compare_requests(seed, JsonCall::hermes(), VocabularyIndex::default_budget);
     compare_requests(seed, PythonCall{}, 20'000);  // starts anew many times
+  }
+}
+
+TEST_CASE("ToolLibrary::machine of each choice equals a ToolCallFSM, where parts depend on it") {
+  JsonCall format = JsonCall::hermes();
+  format.fences   = {{"```json\n", "\n```"}};
+  const ChoiceOptions options{.whitespace = 0};
+  const VocabularyIndex index(all_tokens());
+  const ToolSet tools = two_tools(R"({"type": "integer"})", R"({"type": "boolean"})");
+  for (const auto& choices : {std::vector{ToolChoice::automatic, ToolChoice::required},
+                              std::vector{ToolChoice::required, ToolChoice::automatic}}) {
+    const ToolLibrary library(index, format, options);
+    for (const ToolChoice choice : choices) {
+      ChoiceOptions plain = options;
+      plain.choice        = choice;
+      const ToolCallFSM machine(library.machine(tools, choice)), other(index, tools, format, plain);
+      for (const char* text :
+           {"<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>",
+            "<tool_call>\n{\"name\": \"f\", \"arguments\":  {\"a\": 1}}\n</tool_call>",
+            "<tool_call>\n{\"name\": \"g\", \"arguments\": {\"a\":true}}\n</tool_call>"}) {
+        INFO("choice " << static_cast<int>(choice) << ", " << text);
+        CHECK(machine.find_refusal(text).has_value() == other.find_refusal(text).has_value());
+      }
+    }
+    CHECK(library.size() == 2);
+  }
+}
+
+TEST_CASE("ToolLibrary shares the parts of tools whose parameters are the same") {
+  const VocabularyIndex index(all_tokens());
+  std::mt19937 random(3);
+  const auto machine_of = [&](const ToolSet& tools) {
+    const ToolLibrary library(index, JsonCall::hermes(), {.whitespace = 0});
+    return library.machine(tools, ToolChoice::required);
+  };
+  const auto calls = [](const char* name, const std::string& value) {
+    return R"(<tool_call>
+{"name": ")" +
+           std::string(name) + R"(", "arguments": {"a": )" + value + "}}\n</tool_call>";
+  };
+  struct Case {
+    const char* a;
+    const char* b;
+    const char* only_a;  // values
+    const char* only_b;
+  };
+  for (const Case& one : {Case{R"({"enum": ["x"]})", R"({"enum": ["y"]})", "\"x\"", "\"y\""},
+                          Case{R"({"const": true})", R"({"const": false})", "true", "false"}}) {
+    INFO(one.a << ", " << one.b);
+    const ToolCallFSM machine = machine_of(two_tools(one.a, one.b));
+    CHECK_FALSE(machine.find_refusal(calls("f", one.only_a)));
+    CHECK_FALSE(machine.find_refusal(calls("g", one.only_b)));
+    CHECK(machine.find_refusal(calls("f", one.only_b)));
+    CHECK(machine.find_refusal(calls("g", one.only_a)));
+  }
+  const ToolSet same        = two_tools(R"({"type": "string"})", R"({"type": "string"})");
+  const ToolCallFSM machine = machine_of(same);
+  compare(machine,
+          ToolCallFSM(index, same, JsonCall::hermes(),
+                      {.choice = ToolChoice::required, .whitespace = 0}),
+          random);
+  for (const auto& [name, number] : {std::pair{"f", 0}, std::pair{"g", 1}}) {
+    const std::string call = calls(name, "\"");
+    const auto state = machine.advance_bytes(machine.initial(), call.substr(0, call.find('}')));
+    REQUIRE(state);
+    CHECK(machine.find_tool(*state) == std::optional<std::size_t>(number));
+  }
+}
+
+TEST_CASE("ToolLibrary makes a part per tool for a format that does not declare shares_parts") {
+  const ToolLibrary library(VocabularyIndex(all_tokens()), NameBehindCall{});
+  const ToolCallFSM machine = library.machine(
+      two_tools(R"({"type": "string"})", R"({"type": "string"})"), ToolChoice::required);
+  CHECK_FALSE(machine.find_refusal("[f()f]"));
+  CHECK_FALSE(machine.find_refusal("[g()g]"));
+  CHECK(machine.find_refusal("[g()f]"));
+}
+
+TEST_CASE("ToolLibrary names the place of each tool that it refuses, also of equal ones") {
+  const ToolLibrary library(VocabularyIndex(all_tokens()), JsonCall::hermes());
+  const std::string bad = R"({"type": "string", "pattern": "("})";
+  for (const bool is_second : {false, true}) {
+    const ToolSet tools = is_second ? two_tools(R"({"type": "string"})", bad) : two_tools(bad, bad);
+    const std::string place = is_second ? "#/1/" : "#/0/";
+    CHECK_THROWS_WITH(library.machine(tools), test::contains(place));
   }
 }
 
@@ -124,7 +242,7 @@ TEST_CASE("ToolLibrary compiles a tool once, whichever sets offer it") {
   CHECK(library.size() == 3);
   (void)library.machine(tools.with(1, Json{{"name", "g"}}));
   CHECK(library.size() == 4);
-  (void)library.machine(ToolSet::from_json(tools[0].document));  // equal, but another tool
+  (void)library.machine(ToolSet::parse(tools[0].document));  // equal, but another tool
   CHECK(library.size() == 5);
 
   const auto state = machine.advance_bytes(machine.initial(), "[f0(");
@@ -153,7 +271,7 @@ TEST_CASE("ToolLibrary over its budget starts anew, and earlier machines keep wo
   const ToolSet tools = three_tools(random);
   std::size_t max = 0, renewed = 0;
   for (int i = 0; i < 8; ++i) {
-    const ToolSet fresh       = ToolSet::from_json(tools[0].document);
+    const ToolSet fresh       = ToolSet::parse(tools[0].document);
     const ToolCallFSM machine = library.machine(fresh);
     renewed += library.size() == 1;
     max = std::max(max, library.size());

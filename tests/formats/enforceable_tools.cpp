@@ -229,7 +229,7 @@ TEST_CASE("enforceable_tools leaves the other tools the masks that they have wit
   for (int round = 0; round < 40; ++round) {
     const ToolSet tools = test::random_tools(random);
     Json documents      = Json::array();
-    for (const Tool& one : tools) documents.push_back(one.document);
+    for (const Tool& one : tools) documents.push_back(parse_json_value(one.document));
     documents.push_back(bad);
     const auto with = ToolSet::from_json(documents);
     const ToolCallFSM alone{

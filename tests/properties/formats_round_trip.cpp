@@ -41,7 +41,8 @@ std::uint32_t below(Random& random, std::uint32_t n) {
 // Random tools, and one with a parameter of every kind.
 ToolSet tools_of(Random& random) {
   Json documents = Json::array();
-  for (const Tool& tool : test::random_tools(random)) documents.push_back(tool.document);
+  for (const Tool& tool : test::random_tools(random))
+    documents.push_back(parse_json_value(tool.document));
   documents.push_back(
       tooldecode::text::parse_json(R"({"name": "all.kinds", "parameters": {"type": "object",
     "properties": {

@@ -263,3 +263,29 @@ TEST_CASE("ValueReader reads half a surrogate pair as U+FFFD only where it is as
   }
   CHECK_THROWS_AS(read(R"("\ud83d\uzzzz")", true), Error);
 }
+
+TEST_CASE("ValueReader::for_each_item reads the items, and refuses the texts, of parse_json") {
+  for (const char* json :
+       {"[]", " [ ] ", "[1]", R"([1, "a" ,{"b":[2]}, [ ], null])", "[[[3]]]", "[", "[1", "[1,",
+        "[1,]", "[,1]", "[1 2]", "[1]]", "[1] 2", "1", R"([{"a":1,"a":2}])", "[\"\x01\"]"}) {
+    CAPTURE(json);
+    Json items = Json::array(), texts = Json::array();
+    const auto read = [&] {
+      ValueReader reader(json, ValueReader::Language::json, Errc::malformed_json);
+      reader.skip_space();
+      reader.for_each_item([&](Json item, std::string_view text) {
+        items.push_back(std::move(item));
+        texts.push_back(parse_json(text));
+      });
+      reader.expect_end();
+    };
+    const auto whole = find_json(json);
+    if (whole && whole->is_array()) {
+      REQUIRE_NOTHROW(read());
+      CHECK(items == *whole);
+      CHECK(texts == *whole);
+    } else {
+      CHECK_THROWS_AS(read(), Error);
+    }
+  }
+}

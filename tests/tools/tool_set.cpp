@@ -521,6 +521,20 @@ TEST_CASE("ToolSet::from_json refuses documents deeper than 200 levels, as parse
   }
 }
 
+TEST_CASE("ToolSet keeps each document's members, from text and from values, listed and alone") {
+  const std::string one = R"({"type": "function",  "function": {"name": "f", "more": [1, 2.50],
+      "parameters": {"type": "object", "properties": {"a": {"type": "string", "optional": true}}}}})";
+  const Json expected   = tooldecode::text::parse_json(one);
+  for (const std::string& text : {one, '[' + one + ']', R"({"tools": [)" + one + "]}"}) {
+    INFO(text);
+    for (const ToolSet& set :
+         {ToolSet::parse(text), ToolSet::from_json(tooldecode::text::parse_json(text))}) {
+      REQUIRE(set.size() == 1);
+      CHECK(tooldecode::text::parse_json(set[0].document) == expected);
+    }
+  }
+}
+
 TEST_CASE("ToolSet keeps numbers of parameters exact and shows documents as plain JSON") {
   const std::string text = R"({"name": "f", "parameters": {"type": "object", "properties": {
       "id": {"type": "integer", "minimum": 18446744073709551617, "enum": [1, 18446744073709551618],
@@ -532,7 +546,7 @@ TEST_CASE("ToolSet keeps numbers of parameters exact and shows documents as plai
   CHECK(properties["id"]["enum"][1].text() == "18446744073709551618");
   CHECK(properties["id"]["type"] == "integer");  // the enum has only integers
   CHECK(properties["x"]["maximum"].text() == "18446744073709551617");
-  CHECK(set[0].document == tooldecode::text::parse_json(text));
+  CHECK(tooldecode::text::parse_json(set[0].document) == tooldecode::text::parse_json(text));
   Json arguments = Json::object();
   fill_defaults(arguments, set[0].parameters);
   CHECK(arguments == tooldecode::text::parse_exact_json(R"({"id": 18446744073709551618})"));

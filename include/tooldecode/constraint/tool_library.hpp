@@ -37,10 +37,11 @@ class CompiledTools;
 ///
 /// Tools are recognized by identity: sets that share tools (ToolSet::with, ToolSet::subset) share
 /// the compiled form, with all states and masks of earlier requests. A new request then costs only
-/// the trie of its tool names.
+/// the trie of its tool names. Other tools with the same parameters share the arguments' grammar
+/// and its masks, if the format allows it (`shares_parts`, see CallFormat).
 ///
 /// \par Complexity  machine O(bytes of the names) if the tools are compiled, plus the schemas of
-///                  new ones
+///                  new ones, which are read once for tools with the same parameters
 /// \par Threads     const members may run concurrently
 /// \par Errors      from `machine`, as ToolCallFSM; from the constructor, Error{invalid_option} for
 ///                  options that apply to one call only

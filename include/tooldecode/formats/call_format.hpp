@@ -116,7 +116,8 @@ struct AnswerTexts {
 /// Optional members: `barred()`, a pattern that other readers take for a call and free text does
 /// not match; `ends_reasoning()`, delimiters that end a reasoning block; `never_in_text()`,
 /// delimiters that neither free text nor reasoning holds; `frame()`, what may surround free text;
-/// `texts(grammar)`, the format's own free text; `write(calls, tools)`.
+/// `texts(grammar)`, the format's own free text; `write(calls, tools)`; `shares_parts`, true if
+/// Grammar::part makes equal nodes for tools with the same `parameters`, `documented` and `strict`.
 template <class F>
 concept CallFormat = std::copy_constructible<F> &&
                      requires(const F& format, Grammar& grammar, const ToolSet& tools,
@@ -264,6 +265,8 @@ class AnyFormat {
   [[nodiscard]] const F* find() const noexcept {
     return held_->type == &type_of<F> ? &static_cast<const Held<F>&>(*held_).format : nullptr;
   }
+  /// True where tools with the same parameters have the same part of a grammar, see CallFormat.
+  [[nodiscard]] bool shares_parts() const { return held_->shares_parts; }
   /// True where arguments are read one by one; otherwise they are one JSON object.
   [[nodiscard]] bool reads_arguments() const { return held_->reads_arguments; }
   /// \param given   how many arguments precede this one
@@ -279,6 +282,11 @@ class AnyFormat {
       requires(const F& f, const Tool& tool, std::string_view text) {
         { f.read_argument(tool, 0, text, text) } -> std::same_as<Argument>;
       };
+  template <class F>
+  static constexpr bool has_shared_parts = [] {
+    if constexpr (requires { F::shares_parts; }) return F::shares_parts;
+    return false;
+  }();
   // Its address identifies a type, also without run-time type information.
   template <class F>
   static constexpr char type_of = 0;
@@ -287,6 +295,7 @@ class AnyFormat {
     const void* type;
     text::ValueReader::Language language;
     bool reads_arguments;
+    bool shares_parts;
 
     [[nodiscard]] virtual tooldecode::detail::AnswerParts parts(Grammar&, const ToolSet&,
                                                                 std::span<const std::size_t>,
@@ -299,15 +308,16 @@ class AnyFormat {
                                                  std::string_view) const                      = 0;
 
    protected:
-    Interface(const void* id, text::ValueReader::Language values, bool one_by_one)
-        : type(id), language(values), reads_arguments(one_by_one) {}
+    Interface(const void* id, text::ValueReader::Language values, bool one_by_one, bool shared)
+        : type(id), language(values), reads_arguments(one_by_one), shares_parts(shared) {}
     ~Interface() = default;  // shared_ptr deletes the type that it was made from
   };
 
   template <class F>
   struct Held final : Interface {
     explicit Held(F chosen)
-        : Interface(&type_of<F>, F::language, has_arguments<F>), format(std::move(chosen)) {}
+        : Interface(&type_of<F>, F::language, has_arguments<F>, has_shared_parts<F>),
+          format(std::move(chosen)) {}
 
     tooldecode::detail::AnswerParts parts(Grammar& grammar, const ToolSet& tools,
                                           std::span<const std::size_t> chosen,

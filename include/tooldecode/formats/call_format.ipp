@@ -372,8 +372,7 @@ TOOLDECODE_INLINE JsonValue read_arguments(text::ValueReader& reader) {
 }
 
 TOOLDECODE_INLINE void expect_end(text::ValueReader& reader) {
-  reader.skip_space();
-  if (!reader.at_end()) reader.fail("expected the end of the text after the calls");
+  reader.expect_end("expected the end of the text after the calls");
 }
 
 TOOLDECODE_INLINE SchemaOptions parameter_options(const Tool& tool, const ChoiceOptions& options,

@@ -51,6 +51,7 @@ struct DelimitedCall {
 
   /// The language of values.
   static constexpr text::ValueReader::Language language = text::ValueReader::Language::json;
+  static constexpr bool shares_parts                    = true;
 
   /// Calls have the type `function`; their arguments are a Markdown code block.
   [[nodiscard]] static DelimitedCall deepseek_v3();

@@ -34,6 +34,7 @@ namespace tooldecode {
 struct HarmonyCall {
   /// The language of values.
   static constexpr text::ValueReader::Language language = text::ValueReader::Language::json;
+  static constexpr bool shares_parts                    = true;
 
   /// Delimiters for the analysis as a reasoning block before an answer.
   [[nodiscard]] static formats::ReasoningDelimiters analysis();

@@ -70,6 +70,7 @@ struct JsonCall {
 
   /// The language of values.
   static constexpr text::ValueReader::Language language = text::ValueReader::Language::json;
+  static constexpr bool shares_parts                    = true;
 
   /// `<tool_call>\n{"name": ..., "arguments": {...}}\n</tool_call>` for each call.
   [[nodiscard]] static JsonCall hermes() { return {"<tool_call>", "</tool_call>", "\n"}; }

@@ -45,6 +45,7 @@ struct PositionalCall {
 
   /// The language of values.
   static constexpr text::ValueReader::Language language = text::ValueReader::Language::json;
+  static constexpr bool shares_parts                    = true;
 
   /// `<square>(16)=`.
   [[nodiscard]] static PositionalCall toolken() { return {"<", ">(", ")=", false}; }

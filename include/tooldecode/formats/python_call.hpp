@@ -43,6 +43,7 @@ struct PythonCall {
 
   /// The language of values.
   static constexpr text::ValueReader::Language language = text::ValueReader::Language::python;
+  static constexpr bool shares_parts                    = true;
 
   /// `<|tool_call_start|>[f(a=1), g()]<|tool_call_end|>`.
   [[nodiscard]] static PythonCall lfm2() { return {"<|tool_call_start|>", "<|tool_call_end|>"}; }

@@ -91,6 +91,7 @@ struct XmlCall {
 
   /// The language of values that are not strings.
   static constexpr text::ValueReader::Language language = text::ValueReader::Language::json;
+  static constexpr bool shares_parts                    = true;
 
   /// `<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>`; the
   /// model sometimes omits `<tool_call>`.

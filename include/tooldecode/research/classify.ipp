@@ -4,6 +4,7 @@
 
 #include <tooldecode/research/classify.hpp>
 #include <tooldecode/text/exact_number.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 
 namespace tooldecode {
@@ -176,9 +177,10 @@ TOOLDECODE_INLINE BfclArgument::DifferencePath BfclArgument::object_difference(c
 TOOLDECODE_INLINE JsonValue documented(const Tool* tool, const std::string& key) {
   if (!tool) return nullptr;
   const std::string property = text::extend_pointer("/properties", key);
+  const JsonValue document   = text::parse_json(tool->document);
   for (const auto& [schema, prefix] :
-       {std::pair<const JsonValue*, const char*>{&tool->document, "/function/parameters"},
-        {&tool->document, "/parameters"},
+       {std::pair<const JsonValue*, const char*>{&document, "/function/parameters"},
+        {&document, "/parameters"},
         {&tool->parameters, ""}}) {
     if (const JsonValue* found = schema->find_at(prefix + property)) return *found;
   }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
@@ -75,6 +76,26 @@ class ValueReader {
 
   /// Reads a value that must be the rest of the text; white space may surround it.
   [[nodiscard]] Json only_value();
+  /// Skips white space, after which the text must end.
+  void expect_end(std::string_view otherwise = "expected the end of the text");
+
+  /// Reads the JSON array at the cursor and gives each item to `use(Json item, std::string_view
+  /// text)`, so that no tree of all items is made.
+  template <class Use>
+  void for_each_item(Use use) {
+    const Nesting nesting(*this);
+    expect("[");
+    skip_space();
+    for (bool has_ended = accept(']'); !has_ended;) {
+      skip_space();
+      const std::size_t first = at_;
+      Json item               = value();
+      use(std::move(item), text_.substr(first, at_ - first));
+      skip_space();
+      has_ended = accept(']');
+      if (!has_ended) expect_or(',', "expected ',' or ']'");
+    }
+  }
 
   [[nodiscard]] std::string string();
 

@@ -348,9 +348,13 @@ TOOLDECODE_INLINE std::uint32_t ValueReader::hexadecimal(std::size_t digits) {
 
 TOOLDECODE_INLINE JsonValue ValueReader::only_value() {
   JsonValue result = value();
-  skip_space();
-  if (!at_end()) fail("expected the end of the text");
+  expect_end();
   return result;
+}
+
+TOOLDECODE_INLINE void ValueReader::expect_end(std::string_view otherwise) {
+  skip_space();
+  if (!at_end()) fail(otherwise);
 }
 
 TOOLDECODE_INLINE JsonValue parse_json(std::string_view text, Errc code) {

@@ -32,7 +32,7 @@ struct Tool {
   std::string parameters_pointer{};  ///< where the schema is in the document
   bool strict = true;                ///< false where the document says `"strict": false`
   JsonValue documented{};            ///< the documented schema where it is not enforced as it is
-  JsonValue document;                ///< as given; numbers are rounded to doubles
+  std::string document{};            ///< JSON text with the members as given; spacing may differ
   DocumentForm form = DocumentForm::openai;
   bool read_only    = false;  ///< true where MCP's `annotations.readOnlyHint` is true, and nowhere
                               ///< else

@@ -121,26 +121,29 @@ class ToolSet {
   static void check_depth(const Json& value, std::size_t depth);
   static std::optional<std::string> find_bad_text(const Json& value);
 
-  void read(Json document);
-
   using Names = std::unordered_map<std::string_view, std::size_t>;
 
+  void read(Json document, Names& names);
+
   static const Json* member(const Json& object, const char* key);
+  static Json* member(Json& object, const char* key);
 
   void add_list(Json& list, const std::string& pointer, Names& names);
-  void add(Json document, std::string pointer, Names& names);
+  // \param given  the document's text; empty where it was not read from text
+  void add(Json document, std::string_view given, std::string pointer, Names& names);
   // Keys that hold lists of tools.
   static constexpr std::array list_keys{"tools", "functions", "functionDeclarations",
                                         "function_declarations"};
 
   static bool has_parameters(const Json& body);
   // Bedrock's schema is one member deeper.
-  static const Json* bedrock_schema(const Json& schema);
-  void read_parameters(Tool& tool, const Json& body, const std::string& pointer);
-  void read_calls(Tool& tool, const Json& body, const std::string& pointer);
+  static Json* bedrock_schema(Json& schema);
+  // These move the schema out of the tool's document.
+  void read_parameters(Tool& tool, Json& body, const std::string& pointer);
+  void read_calls(Tool& tool, Json& body, const std::string& pointer);
   // Whether the tool stays, with any arguments; throws where tools must be enforced.
   bool keep_unenforced(Tool& tool, const std::string& pointer, const Error& error);
-  void read_schema(Tool& tool, const Json& schema, std::string pointer);
+  void read_schema(Tool& tool, Json schema, std::string pointer);
 
   static bool is_strict(const Json& body, const std::string& pointer);
 

@@ -25,7 +25,20 @@ TOOLDECODE_INLINE ToolSet ToolSet::parse(std::string_view json_text, BuildLimits
   ToolSet result;
   result.lenient_     = lenient;
   result.enforcement_ = enforcement;
-  result.read(text::parse_exact_json(json_text));
+  Names names;
+  text::ValueReader reader(json_text, text::ValueReader::Language::json, Errc::malformed_json);
+  reader.keep_numbers();
+  reader.skip_space();
+  if (reader.rest().starts_with('[')) {
+    std::size_t i = 0;
+    reader.for_each_item([&](Json document, std::string_view given) {
+      result.add(std::move(document), given, text::extend_pointer("#", std::to_string(i++)), names);
+    });
+    reader.expect_end();
+  } else {
+    result.read(reader.only_value(), names);
+  }
+  result.make_index();
   return result;
 }
 
@@ -40,7 +53,9 @@ TOOLDECODE_INLINE ToolSet ToolSet::from_json(JsonValue document, BuildLimits lim
   ToolSet result;
   result.lenient_     = lenient;
   result.enforcement_ = enforcement;
-  result.read(std::move(document));
+  Names names;
+  result.read(std::move(document), names);
+  result.make_index();
   return result;
 }
 
@@ -148,8 +163,7 @@ TOOLDECODE_INLINE std::optional<std::string> ToolSet::find_bad_text(const Json& 
   return std::nullopt;
 }
 
-TOOLDECODE_INLINE void ToolSet::read(Json document) {
-  Names names;
+TOOLDECODE_INLINE void ToolSet::read(Json document, Names& names) {
   if (document.is_array()) {
     add_list(document, "#", names);
   } else {
@@ -159,14 +173,13 @@ TOOLDECODE_INLINE void ToolSet::read(Json document) {
       holder  = &document["toolConfig"];
       pointer = "#/toolConfig";
     }
-    add(std::move(*holder), pointer, names);
+    add(std::move(*holder), "", pointer, names);
   }
-  make_index();
 }
 
 TOOLDECODE_INLINE void ToolSet::add_list(Json& list, const std::string& pointer, Names& names) {
   for (std::size_t i = 0; i < list.size(); ++i) {
-    add(std::move(list[i]), text::extend_pointer(pointer, std::to_string(i)), names);
+    add(std::move(list[i]), "", text::extend_pointer(pointer, std::to_string(i)), names);
   }
 }
 
@@ -175,7 +188,13 @@ TOOLDECODE_INLINE const ToolSet::Json* ToolSet::member(const Json& object, const
   return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
-TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& names) {
+TOOLDECODE_INLINE ToolSet::Json* ToolSet::member(Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+TOOLDECODE_INLINE void ToolSet::add(Json document, std::string_view given, std::string pointer,
+                                    Names& names) {
   BuildBudget::spend_at(pointer, 200, 4000);
   if (!document.is_object()) {
     throw Error(Errc::malformed_document, pointer, "a tool must be described by an object");
@@ -192,17 +211,17 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
     }
     if (!lists.empty()) return;
   }
-  const Json* body     = &document;
+  std::string written  = given.empty() ? document.text() : std::string(given);
+  Json* body           = &document;
   const bool is_custom = tools::is_custom_tool(document);
-  if (const Json* custom = member(document, "custom"); is_custom && custom) {
+  if (Json* custom = member(document, "custom"); is_custom && custom) {
     body    = custom;
     pointer = text::extend_pointer(pointer, "custom");
     if (!body->is_object()) throw Error(Errc::malformed_document, pointer, "must be an object");
-  } else if (const Json* function = member(document, "function");
-             function && function->is_object()) {
+  } else if (Json* function = member(document, "function"); function && function->is_object()) {
     body    = function;
     pointer = text::extend_pointer(pointer, "function");
-  } else if (const Json* spec = member(document, "toolSpec"); spec && spec->is_object()) {
+  } else if (Json* spec = member(document, "toolSpec"); spec && spec->is_object()) {
     body    = spec;
     pointer = text::extend_pointer(pointer, "toolSpec");
   } else if (const Json* type = member(document, "type"); type && !is_custom) {
@@ -215,7 +234,7 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
   }
   Tool tool{.name        = text(*body, "name", pointer),
             .description = body->contains("description") ? description(*body, pointer) : "",
-            .document    = {}};
+            .document    = std::move(written)};
   if (tool.name.empty()) {
     throw Error(Errc::malformed_document, text::extend_pointer(pointer, "name"),
                 "a name must not be empty");
@@ -241,13 +260,11 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
     notes_.resize(known_notes);
     if (!keep_unenforced(tool, pointer, error)) return;
   }
-  tool.document = text::ExactNumber::rounded(std::move(document));
   tools_.push_back(std::make_shared<const Tool>(std::move(tool)));
   names.emplace(tools_.back()->name, tools_.size() - 1);
 }
 
-TOOLDECODE_INLINE void ToolSet::read_calls(Tool& tool, const Json& body,
-                                           const std::string& pointer) {
+TOOLDECODE_INLINE void ToolSet::read_calls(Tool& tool, Json& body, const std::string& pointer) {
   if (tool.form == DocumentForm::custom) {
     tool.parameters         = tools::custom_parameters(body, pointer);
     tool.parameters_pointer = pointer;
@@ -272,16 +289,16 @@ TOOLDECODE_INLINE bool ToolSet::keep_unenforced(Tool& tool, const std::string& p
   return true;
 }
 
-TOOLDECODE_INLINE void ToolSet::read_parameters(Tool& tool, const Json& body,
+TOOLDECODE_INLINE void ToolSet::read_parameters(Tool& tool, Json& body,
                                                 const std::string& pointer) {
-  const auto read = [&](const char* key, const Json& schema) {
-    read_schema(tool, schema, text::extend_pointer(pointer, key));
+  const auto read = [&](const char* key, Json schema) {
+    read_schema(tool, std::move(schema), text::extend_pointer(pointer, key));
   };
   for (const char* key : {"inputSchema", "input_schema"}) {
-    const Json* schema = member(body, key);
+    Json* schema = member(body, key);
     if (!schema) continue;
     std::string place = text::extend_pointer(pointer, key);
-    if (const Json* inner = bedrock_schema(*schema)) {
+    if (Json* inner = bedrock_schema(*schema)) {
       schema = inner;
       place  = text::extend_pointer(place, "json");
     }
@@ -289,19 +306,19 @@ TOOLDECODE_INLINE void ToolSet::read_parameters(Tool& tool, const Json& body,
     const Json* annotations = member(body, "annotations");
     tool.read_only          = annotations && annotations->is_object() &&
                      annotations->value("readOnlyHint", Json()) == true;
-    return read_schema(tool, *schema, std::move(place));
+    return read_schema(tool, std::move(*schema), std::move(place));
   }
   if (const Json* listed = member(body, "input_parameters")) {
     tool.form = DocumentForm::api_bank;
-    if (const Json* schema = member(body, "json_schema")) return read("json_schema", *schema);
+    if (Json* schema = member(body, "json_schema")) return read("json_schema", std::move(*schema));
     return read("input_parameters", schema_of_list(*listed, body, pointer));
   }
   for (const char* key : {"parameters", "parametersJsonSchema", "parameters_json_schema"}) {
-    const Json* schema = member(body, key);
+    Json* schema = member(body, key);
     if (!schema) continue;
     const bool python = schema->is_object() && schema->value("type", Json()) == "dict";
     tool.form         = python ? DocumentForm::bfcl : DocumentForm::openai;
-    return read(key, *schema);
+    return read(key, std::move(*schema));
   }
   refuse_other_parameters(body, pointer);
   read_schema(
@@ -318,17 +335,17 @@ TOOLDECODE_INLINE bool ToolSet::has_parameters(const Json& body) {
   return false;
 }
 
-TOOLDECODE_INLINE const ToolSet::Json* ToolSet::bedrock_schema(const Json& schema) {
+TOOLDECODE_INLINE ToolSet::Json* ToolSet::bedrock_schema(Json& schema) {
   if (!schema.is_object() || schema.size() != 1) return nullptr;
-  const Json* inner = member(schema, "json");
+  Json* inner = member(schema, "json");
   return inner != nullptr && inner->is_object() ? inner : nullptr;
 }
 
-TOOLDECODE_INLINE void ToolSet::read_schema(Tool& tool, const Json& schema, std::string pointer) {
+TOOLDECODE_INLINE void ToolSet::read_schema(Tool& tool, Json schema, std::string pointer) {
   tool.parameters_pointer = std::move(pointer);
   std::vector<tools::Note> unused;  // notes about a schema that is not enforced are dropped
   tools::DocumentReader reader(tool.name, tool.strict ? notes_ : unused, lenient_);
-  tool.parameters = reader.parameters(schema, tool.parameters_pointer);
+  tool.parameters = reader.parameters(std::move(schema), tool.parameters_pointer);
   if (tool.strict) return;
   tool.documented = std::move(tool.parameters);
   tool.parameters = tools::any_arguments(tool.documented);
