@@ -10,7 +10,6 @@
 #include <tooldecode/execute/client_turn.hpp>
 #include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/execute/tool_submitter.hpp>
-#include <tooldecode/research/performance_model.hpp>
 
 #include <program/cluster_counts.hpp>
 #include <program/fields.hpp>

@@ -430,10 +430,11 @@ TOOLDECODE_INLINE void MaskBuilder::add_past_key(const LexemeSlice& slice,
   if (past->ends.empty()) return;
   const Span place = walk_.after({{.below = behind}});
   const auto add   = [&](const CountedToken& token) { found.push_back(token); };
-  for (const NodeIndex node : past->ends) {
-    if (place.empty()) break;
-    for (const std::uint32_t index : slice.past().values(node)) add(slice.past_end()[index]);
-    walk_past(slice, place, node, add);
+  if (!place.empty()) {
+    for (const NodeIndex node : past->ends) {
+      for (const std::uint32_t index : slice.past().values(node)) add(slice.past_end()[index]);
+      walk_past(slice, place, node, add);
+    }
   }
   walk_.drop(place);
 }

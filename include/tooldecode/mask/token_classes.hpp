@@ -313,32 +313,38 @@ class ClassWalk {
   }
   template <class Visit>
   void for_each_child(const Place& place, const Visit& visit) const {
-    const TokenClasses::Other* others = others_ == nullptr ? nullptr : others_->data();
-    std::uint32_t other               = 1;  // the next of the root's children that is listed
+    const TokenClasses::Other* next_of_root = others_ == nullptr ? nullptr : others_->data() + 1;
     for (std::uint32_t at = place.first; at < place.last; ++at) {
-      Child child{at, 0, place.is_plain, place.is_listed ? others + at : nullptr};
+      Child child{at, 0, place.is_plain, nullptr};
       if (place.is_listed) {
-        child.node  = child.listed->node;
-        child.label = child.listed->label;
+        child.listed = others_->data() + at;
+        child.node   = child.listed->node;
+        child.label  = child.listed->label;
       } else {
         child.label = trie_.label(at);
-        if (place.is_plain) {
-          child.is_plain = !place.is_root || !taken_->apart.contains(child.label);
-          if (others != nullptr && place.is_root) {
-            const bool is_other = other < others[1].first_child && others[other].node == at;
-            if (is_other) child.listed = others + other++;
-            if (!child.is_plain) child.listed = nullptr;
-            if (child.is_plain && !is_other) continue;
-          } else if (child.is_plain && !classes_.has_others(*taken_, at)) {
-            continue;
-          }
-        }
+        if (place.is_plain && !is_visited(child, place.is_root, next_of_root)) continue;
       }
       visit(child);
     }
   }
 
  private:
+  // Whether a node of the trie leads to more than what was taken of the class.
+  //
+  // \param next  the first of the root's children in the list that is not before the node
+  [[nodiscard]] bool is_visited(Child& child, bool is_of_root,
+                                const TokenClasses::Other*& next) const {
+    child.is_plain = !is_of_root || !taken_->apart.contains(child.label);
+    if (!is_of_root || next == nullptr) {
+      return !child.is_plain || classes_.has_others(*taken_, child.node);
+    }
+    const bool is_in_list =
+        next < others_->data() + (*others_)[1].first_child && next->node == child.node;
+    if (is_in_list && child.is_plain) child.listed = next;
+    if (is_in_list) ++next;
+    return !child.is_plain || is_in_list;
+  }
+
   const core::ByteTrie& trie_;
   const TokenClasses& classes_;
   const std::optional<TokenClasses::Taken>& taken_;

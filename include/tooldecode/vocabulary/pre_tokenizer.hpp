@@ -11,10 +11,8 @@
 
 #include <tooldecode/core/error.hpp>
 
-#ifndef PCRE2_CODE_UNIT_WIDTH
-#define PCRE2_CODE_UNIT_WIDTH 8
-#endif
-#include <pcre2.h>
+/// PCRE2's `pcre2_code` for texts of bytes.
+struct pcre2_real_code_8;
 
 namespace tooldecode::vocabulary {
 
@@ -65,7 +63,7 @@ class PreTokenizer {
 
  private:
   struct Compiled {
-    std::shared_ptr<const pcre2_code> pattern;
+    std::shared_ptr<const pcre2_real_code_8> pattern;
     SplitBehavior behavior;
     bool inverted;
     bool matches_empty;  // possibly
@@ -77,7 +75,8 @@ class PreTokenizer {
   };
 
   void add(const Split& split);
-  [[nodiscard]] std::shared_ptr<pcre2_code> compile(const std::string& pattern, bool is_text) const;
+  [[nodiscard]] std::shared_ptr<pcre2_real_code_8> compile(const std::string& pattern,
+                                                           bool is_text) const;
   static std::vector<Part> find_parts(const Compiled& split, std::string_view text);
   static void split_one(const Compiled& split, std::string_view text,
                         std::vector<std::string_view>& pieces);

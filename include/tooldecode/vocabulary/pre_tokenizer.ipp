@@ -2,7 +2,6 @@
 /// Definitions of pre_tokenizer.hpp.
 #pragma once
 
-#define PCRE2_CODE_UNIT_WIDTH 8
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -10,6 +9,11 @@
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/vocabulary/pre_tokenizer.hpp>
 #include <tooldecode/vocabulary/white_space.hpp>
+
+#ifndef PCRE2_CODE_UNIT_WIDTH
+#define PCRE2_CODE_UNIT_WIDTH 8
+#endif
+#include <pcre2.h>
 
 namespace tooldecode::vocabulary {
 
@@ -23,8 +27,8 @@ TOOLDECODE_INLINE PreTokenizer PreTokenizer::of_splits(const std::vector<Split>&
   return result;
 }
 
-TOOLDECODE_INLINE std::shared_ptr<pcre2_code> PreTokenizer::compile(const std::string& pattern,
-                                                                    bool is_text) const {
+TOOLDECODE_INLINE std::shared_ptr<pcre2_real_code_8> PreTokenizer::compile(
+    const std::string& pattern, bool is_text) const {
   int code          = 0;
   PCRE2_SIZE offset = 0;
   std::shared_ptr<pcre2_code> compiled(
