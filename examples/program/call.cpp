@@ -309,7 +309,7 @@ void run_call(const CallOptions& options) {
       throw td::Error(error.code(), options.tools, error.what());
     }
   }();
-  const auto assistant = load_assistant(options.model);
+  const auto assistant = load_target(options.model, options.drafts);
   run_call(options, tools, *assistant,
            load_sized_drafting(options.drafts, options.model, *assistant));
 }

@@ -27,6 +27,11 @@ bool DraftOptions::joins(std::string_view drafter) const {
   return std::ranges::find(names, drafter) != names.end();
 }
 
+std::shared_ptr<const Assistant> load_target(ModelOptions model, const DraftOptions& drafts) {
+  model.gives_features = drafts.settings.drafter == "eagle3";
+  return load_assistant(model);
+}
+
 void add_text_draft_options(Command& sub, DraftOptions& options) {
   sub.option("--draft-model", options.draft_model,
              "the smaller model that drafts with --speculation model, as --model; it must have "

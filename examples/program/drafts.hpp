@@ -54,6 +54,10 @@ struct DraftOptions {
   [[nodiscard]] bool joins(std::string_view drafter) const;
 };
 
+/// Loads the model that drafts are for, so that it gives what the drafter reads.
+[[nodiscard]] std::shared_ptr<const Assistant> load_target(ModelOptions model,
+                                                           const DraftOptions& drafts);
+
 void add_draft_options(Command& sub, DraftOptions& options);
 /// Those of drafters that need no draft layers.
 void add_text_draft_options(Command& sub, DraftOptions& options);

@@ -250,7 +250,7 @@ void run_eval(const EvalOptions& options) {
                     "must come with --method speculative, which drafts");
   }
   check_format(options.format);
-  const auto assistant    = load_assistant(options.model);
+  const auto assistant    = load_target(options.model, options.drafts);
   const Drafting drafting = load_sized_drafting(options.drafts, options.model, *assistant);
   Speculate speculate;
   if (options.drafts.is_on()) {

@@ -117,7 +117,8 @@ std::shared_ptr<const Assistant> load_assistant(const ModelOptions& options) {
                                   {.cells      = static_cast<std::uint32_t>(options.context),
                                    .sequences  = static_cast<std::uint32_t>(sequences),
                                    .threads    = options.threads,
-                                   .gpu_layers = options.gpu_layers},
+                                   .gpu_layers = options.gpu_layers,
+                                   .features   = options.gives_features},
                                   read(options.shots < 0 ? 0 : options.shots), shots_of(options))));
 #else
   throw tooldecode::Error(tooldecode::Errc::invalid_option, place.string(),

@@ -23,9 +23,10 @@ struct ModelOptions {
   std::string name = example_data("tiny").string();
   std::int32_t threads =
       static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));
-  std::int32_t gpu_layers = 0;     ///< of a GGUF file's model, that llama.cpp has on a GPU; -1: all
-  std::size_t context     = 4096;  ///< most tokens of all sequences together
-  std::size_t sequences   = 64;    ///< at the same time
+  std::int32_t gpu_layers = 0;  ///< of a GGUF file's model, that llama.cpp has on a GPU; -1: all
+  bool gives_features     = false;  ///< whether drafts read states between layers that are on a GPU
+  std::size_t context     = 4096;   ///< most tokens of all sequences together
+  std::size_t sequences   = 64;     ///< at the same time
   /// Examples in the prompt. Negative: none if the model's template supports tools, else
   /// `usual_shots`.
   std::int64_t shots     = -1;

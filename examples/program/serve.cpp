@@ -124,7 +124,7 @@ void run_serve(const ServeOptions& options) {
   // Each leaf of a draft needs one until its pass is taken.
   model.sequences =
       options.drafts.is_on() ? most_sequences : options.service.max_batch + prefix_sequences;
-  const auto assistant = load_assistant(model);
+  const auto assistant = load_target(model, options.drafts);
   warn_of_chats(*assistant);
   const Format& format    = assistant->format(options.format);
   const Drafting drafting = load_drafting(options.drafts, model, *assistant);
