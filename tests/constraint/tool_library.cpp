@@ -208,6 +208,22 @@ TEST_CASE("ToolLibrary shares the parts of tools whose parameters are the same")
   }
 }
 
+TEST_CASE("ToolLibrary compares each tool with few others, if all differ in one number or text") {
+  constexpr int count = 1500;
+  for (const bool is_number : {true, false}) {
+    Json documents = Json::array();
+    for (int i = 0; i < count; ++i) {
+      const std::string text = "a long text that they begin with " + std::to_string(count + i);
+      const Json schema      = is_number ? Json{{"maximum", i}} : Json{{"const", text}};
+      documents.push_back({{"name", "f" + std::to_string(i)},
+                           {"parameters", {{"type", "object"}, {"properties", {{"a", schema}}}}}});
+    }
+    const ToolLibrary library(VocabularyIndex(all_tokens()), JsonCall::hermes(),
+                              {.limits = {.steps = 10 * count * count / 4}});
+    CHECK_NOTHROW(library.machine(ToolSet::from_json(std::move(documents))));
+  }
+}
+
 TEST_CASE("ToolLibrary makes a part per tool for a format that does not declare shares_parts") {
   const ToolLibrary library(VocabularyIndex(all_tokens()), NameBehindCall{});
   const ToolCallFSM machine = library.machine(

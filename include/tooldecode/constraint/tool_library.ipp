@@ -26,20 +26,22 @@ namespace tooldecode::constraint {
 
 namespace detail {
 
-/// Hashes what is cheap to read of a value: keys, types, sizes, and how strings begin.
+/// Hashes all of a value: tools may differ in one number only.
 [[nodiscard]] inline std::uint64_t hash_of(const JsonValue& value) {
-  constexpr std::size_t max_prefix = 16;
-  const auto hash_text             = [](std::string_view text) {
-    return std::hash<std::string_view>()(text.substr(0, max_prefix)) + text.size();
-  };
+  const std::hash<std::string_view> hash_text;
   std::uint64_t hash = static_cast<std::uint64_t>(value.type());
-  if (value.is_string()) return core::hash_combine(hash, hash_text(value.string()));
   if (value.is_object()) {
     for (const auto& [key, member] : value.items()) {
       hash = core::hash_combine(core::hash_combine(hash, hash_text(key)), hash_of(member));
     }
   } else if (value.is_array()) {
     for (const JsonValue& item : value) hash = core::hash_combine(hash, hash_of(item));
+  } else if (value.is_string() || value.is_exact()) {
+    hash = core::hash_combine(hash, hash_text(value.string()));
+  } else if (value.is_number()) {
+    hash = core::hash_combine(hash, std::hash<double>()(value.get<double>()));
+  } else if (value.is_boolean()) {
+    hash = core::hash_combine(hash, value.get<bool>() ? 1U : 0U);
   }
   return hash;
 }
@@ -193,6 +195,7 @@ TOOLDECODE_INLINE CompiledTools::Parameters::Parameters(std::size_t index,
       hash(core::hash_combine(detail::hash_of(tool->parameters), slot)) {}
 
 TOOLDECODE_INLINE bool CompiledTools::Parameters::operator==(const Parameters& other) const {
+  BuildBudget::spend(10);
   return hash == other.hash && slot == other.slot && tool->strict == other.tool->strict &&
          detail::are_identical(tool->parameters, other.tool->parameters) &&
          detail::are_identical(tool->documented, other.tool->documented);
