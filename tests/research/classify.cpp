@@ -589,7 +589,7 @@ class Mutator {
     } else if (kind == 1 && !given.empty()) {
       const std::string old = pick(given);
       key_                  = old + "_2";
-      arguments[key_]       = arguments[old];
+      arguments[key_]       = Json(arguments[old]);  // a copy, because the new key moves the values
       arguments.erase(old);
     } else if (kind == 2 && !given.empty() && is_python_) {
       key_              = given.front();

@@ -174,10 +174,11 @@ TOOLDECODE_INLINE BfclArgument::DifferencePath BfclArgument::object_difference(c
   return std::nullopt;
 }
 
-TOOLDECODE_INLINE JsonValue documented(const Tool* tool, const std::string& key) {
+/// \param document  the tool's document as a value
+TOOLDECODE_INLINE JsonValue documented(const Tool* tool, const JsonValue& document,
+                                       const std::string& key) {
   if (!tool) return nullptr;
   const std::string property = text::extend_pointer("/properties", key);
-  const JsonValue document   = text::parse_json(tool->document);
   for (const auto& [schema, prefix] :
        {std::pair<const JsonValue*, const char*>{&document, "/function/parameters"},
         {&document, "/parameters"},
@@ -196,9 +197,10 @@ TOOLDECODE_INLINE Verdict compare(const ExpectedCall& expected, const ToolCall& 
   if (!call.arguments.is_object()) {
     return {ErrorClass::key, 0, "", "", "the arguments are no object"};
   }
-  const auto find = [&](const std::string& key) {
+  const JsonValue document = tool ? text::parse_json(tool->document) : JsonValue();
+  const auto find          = [&](const std::string& key) {
     return std::find_if(expected.arguments.begin(), expected.arguments.end(),
-                        [&](const ExpectedArgument& argument) { return argument.key == key; });
+                                 [&](const ExpectedArgument& argument) { return argument.key == key; });
   };
   Verdict result;
   const auto note = [&](bool is_key, const std::string& key, const char* difference) {
@@ -209,7 +211,7 @@ TOOLDECODE_INLINE Verdict compare(const ExpectedCall& expected, const ToolCall& 
   };
   for (const auto& [key, value] : call.arguments.items()) {
     if (find(key) != expected.arguments.end()) continue;
-    const bool known = !documented(tool, key).is_null();
+    const bool known = !documented(tool, document, key).is_null();
     note(!known, key,
          known ? "an argument that was not expected" : "an argument that the tool lacks");
   }
@@ -218,7 +220,7 @@ TOOLDECODE_INLINE Verdict compare(const ExpectedCall& expected, const ToolCall& 
   for (const ExpectedArgument& argument : expected.arguments) {
     if (call.arguments.contains(argument.key)) continue;
     const bool must  = std::find(required.begin(), required.end(), argument.key) != required.end();
-    const bool known = !documented(tool, argument.key).is_null();
+    const bool known = !documented(tool, document, argument.key).is_null();
     if (must || (!known && !argument.optional)) {
       note(true, argument.key, "the argument is missing");
     } else if (!argument.optional) {
@@ -228,11 +230,11 @@ TOOLDECODE_INLINE Verdict compare(const ExpectedCall& expected, const ToolCall& 
   if (result.error != ErrorClass::correct) return result;
   for (const auto& [key, value] : call.arguments.items()) {
     const ExpectedArgument& argument = *find(key);
-    const auto place                 = expected.matching == Matching::bfcl
-                                           ? BfclArgument(argument.allowed, documented(tool, key)).difference(value)
-                                           : nearest(argument.allowed, [&given = value](const auto& a) {
-                               return find_difference(given, a);
-                             });
+    const auto place =
+        expected.matching == Matching::bfcl
+            ? BfclArgument(argument.allowed, documented(tool, document, key)).difference(value)
+            : nearest(argument.allowed,
+                      [&given = value](const auto& a) { return find_difference(given, a); });
     if (!place) continue;
     std::string text;
     for (const auto& allowed : argument.allowed) {
