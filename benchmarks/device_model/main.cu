@@ -1,6 +1,7 @@
 // How fast a model of the size of Llama 3.2 1B is on the device: a token, a prompt, and rounds of
-// speculation whose draft are the model's first layers. The weights are made up, so the tokens mean
-// nothing, nor does how many of them are accepted: later layers are made to change little.
+// speculation whose draft are the model's first layers, or a layer of EAGLE. The weights are made up,
+// so the tokens mean nothing, nor does how many of them are accepted: later layers are made to change
+// little, and EAGLE's guesses nothing.
 //
 //   nvcc -std=c++20 -O3 -arch=sm_90a -Iinclude -DEIGEN_NO_CUDA -isystem /usr/include/eigen3
 //     benchmarks/device_model/main.cu -o device_model && ./device_model [--small]
@@ -20,8 +21,10 @@
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/device_llama.cuh>
+#include <tooldecode/cuda/eagle_draft.cuh>
 #include <tooldecode/cuda/llama_round.cuh>
 #include <tooldecode/cuda/speculation_round.cuh>
+#include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/llama_config.hpp>
 #include <tooldecode/model/llama_weights.hpp>
 
@@ -72,6 +75,20 @@ model::LlamaWeights make_weights(const LlamaConfig& config) {
     }
   });
   return weights;
+}
+
+/// The model's last layer, which reads embeddings and states in equal parts.
+EagleWeights make_eagle(const LlamaConfig& config, const model::LlamaWeights& weights) {
+  EagleWeights eagle;
+  const std::size_t width = config.hidden_size;
+  eagle.projection.resize(2 * width * width);
+  for (std::size_t i = 0; i < width; ++i) {
+    eagle.projection[i * 2 * width + i]         = 0.5F;
+    eagle.projection[i * 2 * width + width + i] = 0.5F;
+  }
+  eagle.layer = weights.layers.back();
+  eagle.layer.attention_norm.clear();
+  return eagle;
 }
 
 template <class Run>
@@ -142,8 +159,9 @@ void measure_plain(const device::DeviceLlama<Number>& model, double weight_bytes
   }
 }
 
-void measure_rounds(const device::DeviceLlama<Number>& model, int sequences, int draft_layers,
-                    const device::DraftTreeOptions& shape, std::size_t count) {
+/// \param eagle  EAGLE's layer; null: the first two layers of the model draft
+void measure_rounds(const device::DeviceLlama<Number>& model, const EagleWeights* eagle,
+                    int sequences, const device::DraftTreeOptions& shape, std::size_t count) {
   constexpr int slots = 1024;
   device::LlamaTarget<Number> target(model.layers(),
                                      {.sequences = sequences, .nodes = 64, .slots = slots});
@@ -162,42 +180,50 @@ void measure_rounds(const device::DeviceLlama<Number>& model, int sequences, int
     for (const TokenId token : expected) rank(token);
   }
   for (TokenId token = 0; ranked.size() < model.vocabulary_size() / 4; ++token) rank(token);
-  device::EarlyExitDraft<Number> draft(target, draft_layers, shape.width, ranked);
-  device::NoMasks masks;
-  device::SpeculationRound round(
-      target, draft, masks,
-      {.sequences = sequences, .tree = shape, .sampling = {.temperature = 0}, .slots = slots});
-  std::vector<std::vector<TokenId>> texts(static_cast<std::size_t>(sequences));
-  for (int b = 0; b < sequences; ++b) {
-    const auto prompt = prompt_of(b);
-    target.read(b, 0, std::span(prompt).first(99), round.stream());
-    round.start(b, prompt.back(), 99);
-  }
-  std::vector<double> times;
-  std::size_t tokens = 0;
-  while (texts[0].size() < count) {
-    const auto begin    = Clock::now();
-    const auto verdicts = round.run();
-    times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
-    for (std::size_t b = 0; b < texts.size(); ++b) {
-      const auto& verdict = verdicts[b];
-      tokens += static_cast<std::size_t>(verdict.emitted);
-      texts[b].insert(texts[b].end(), verdict.tokens, verdict.tokens + verdict.emitted);
-      if (!round.has_room(static_cast<int>(b))) round.stop(static_cast<int>(b));
+  const auto measure = [&](const char* drafted_by, auto& draft, auto& reader) {
+    device::NoMasks masks;
+    device::SpeculationRound round(
+        target, draft, masks,
+        {.sequences = sequences, .tree = shape, .sampling = {.temperature = 0}, .slots = slots});
+    std::vector<std::vector<TokenId>> texts(static_cast<std::size_t>(sequences));
+    for (int b = 0; b < sequences; ++b) {
+      const auto prompt = prompt_of(b);
+      reader.read(b, 0, std::span(prompt).first(99), round.stream());
+      round.start(b, prompt.back(), 99);
     }
-    if (times.size() > 4 * count) break;
+    std::vector<double> times;
+    std::size_t tokens = 0;
+    while (texts[0].size() < count) {
+      const auto begin    = Clock::now();
+      const auto verdicts = round.run();
+      times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+      for (std::size_t b = 0; b < texts.size(); ++b) {
+        const auto& verdict = verdicts[b];
+        tokens += static_cast<std::size_t>(verdict.emitted);
+        texts[b].insert(texts[b].end(), verdict.tokens, verdict.tokens + verdict.emitted);
+        if (!round.has_room(static_cast<int>(b))) round.stop(static_cast<int>(b));
+      }
+      if (times.size() > 4 * count) break;
+    }
+    const std::size_t rounds = times.size();
+    std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(rounds / 2));
+    const double round_us = times[rounds / 2];
+    const double each = static_cast<double>(tokens) / static_cast<double>(rounds * texts.size());
+    const auto same   = std::ranges::mismatch(expected, texts[0]).in1 - expected.begin();
+    std::printf(
+        "rounds, %d sequences, %s, depth %d, width %d, budget %d: %.0f us "
+        "per round, %.2f tokens each, %.0f tokens/s; the first %td of %zu tokens are those of "
+        "plain decoding\n",
+        sequences, drafted_by, shape.depth, shape.width, shape.budget, round_us, each,
+        1e6 * each * static_cast<double>(sequences) / round_us, same, expected.size());
+  };
+  if (eagle != nullptr) {
+    device::EagleDraft<Number> draft(target, model.config(), *eagle, shape, ranked);
+    measure("EAGLE's layer drafts", draft, draft);
+  } else {
+    device::EarlyExitDraft<Number> draft(target, 2, shape.width, ranked);
+    measure("2 of the layers draft", draft, target);
   }
-  const std::size_t rounds = times.size();
-  std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(rounds / 2));
-  const double round_us = times[rounds / 2];
-  const double each     = static_cast<double>(tokens) / static_cast<double>(rounds * texts.size());
-  const auto same       = std::ranges::mismatch(expected, texts[0]).in1 - expected.begin();
-  std::printf(
-      "rounds, %d sequences, %d of the layers draft, depth %d, width %d, budget %d: %.0f us "
-      "per round, %.2f tokens each, %.0f tokens/s; the first %td of %zu tokens are those of "
-      "plain decoding\n",
-      sequences, draft_layers, shape.depth, shape.width, shape.budget, round_us, each,
-      1e6 * each * static_cast<double>(sequences) / round_us, same, expected.size());
 }
 
 int run(bool is_small) {
@@ -213,15 +239,19 @@ int run(bool is_small) {
   std::printf("%.2f billion weights, BF16, made and copied in %.1f s\n", numbers / 1e9,
               std::chrono::duration<double>(Clock::now() - begin).count());
   measure_plain(model, 2 * numbers, is_small);
-  const std::size_t count = is_small ? 3 : 120;
+  const std::size_t count  = is_small ? 3 : 120;
+  const EagleWeights eagle = make_eagle(config, weights);
   for (const int sequences : {1, 8}) {
-    measure_rounds(model, sequences, 2, {.depth = 4, .width = 4, .children = 4, .budget = 7},
-                   count);
+    constexpr device::DraftTreeOptions narrow{.depth = 4, .width = 4, .children = 4, .budget = 7};
+    measure_rounds(model, nullptr, sequences, narrow, count);
+    measure_rounds(model, &eagle, sequences, narrow, count);
     if (is_small) break;
-    measure_rounds(model, sequences, 2, {.depth = 6, .width = 8, .children = 8, .budget = 31},
+    measure_rounds(model, nullptr, sequences, {.depth = 6, .width = 8, .children = 8, .budget = 31},
                    count);
-    measure_rounds(model, sequences, 2, {.depth = 6, .width = 10, .children = 10, .budget = 60},
-                   count);
+    for (const bool has_layer : {false, true}) {
+      measure_rounds(model, has_layer ? &eagle : nullptr, sequences,
+                     {.depth = 6, .width = 10, .children = 10, .budget = 60}, count);
+    }
   }
   return 0;
 }

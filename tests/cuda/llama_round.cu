@@ -27,68 +27,18 @@
 #include <support/cases.hpp>
 #include <support/catch.hpp>
 #include <support/device.hpp>
-#include <support/random_llama.hpp>
+#include <support/llama_rounds.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::cuda;
 
 namespace {
 
-constexpr unsigned weight_seed = 9;
-
-LlamaConfig config_of_three_layers() {
-  LlamaConfig config       = test::even_llama_config();
-  config.intermediate_size = 64;
-  config.layers            = 3;
-  return config;
-}
-
-/// Later layers change little, so that the first ones guess right.
-model::LlamaWeights calm_weights(const LlamaConfig& config) {
-  model::LlamaWeights weights = test::random_llama_weights(config, weight_seed);
-  for (std::size_t i = 1; i < weights.layers.size(); ++i) {
-    for (float& x : weights.layers[i].output) x *= 0.3F;
-    for (float& x : weights.layers[i].down) x *= 0.3F;
-  }
-  return weights;
-}
-
-/// The tokens of a round against what the host chooses after the same text. Logits differ in their
-/// last bits, so a token that is nearly as good as the host's is right too; few are.
-struct HostJudge {
-  LlamaModel model;
-  LogitsPipeline pipeline;
-  std::uint64_t seed;
-  int tokens = 0, differ = 0;
-
-  /// \param mask  of each token; empty: allows all
-  void judge(const std::vector<TokenId>& prompt, const std::vector<TokenId>& emitted,
-             const std::vector<std::uint32_t>& mask = {}) {
-    auto cache                  = model.make_cache();
-    std::vector<TokenId> unread = prompt;
-    std::vector<float> logits(model.vocabulary_size());
-    for (std::size_t i = 0; i < emitted.size(); ++i) {
-      model.forward(cache, unread, logits);
-      float greatest = 0;
-      for (const float x : logits) greatest = std::max(greatest, std::abs(x));
-      const NoiseKey key{seed, prompt.size() + i};
-      const auto choose = [&](std::vector<float> of) {
-        pipeline.apply(of, mask);
-        return find_token(of, pipeline.options().temperature, key);
-      };
-      differ += choose(logits) == emitted[i] ? 0 : 1;
-      logits[static_cast<std::size_t>(emitted[i])] += 16.0F / 2048 * greatest;
-      CHECK(choose(logits) == emitted[i]);
-      ++tokens;
-      unread = {emitted[i]};
-    }
-  }
-};
-
 void check_rounds(const SamplingOptions& sampling, std::uint64_t seed, int rounds) {
-  INFO("temperature " << sampling.temperature << ", seed " << seed << ", weights " << weight_seed);
-  const LlamaConfig config          = config_of_three_layers();
-  const model::LlamaWeights weights = calm_weights(config);
+  INFO("temperature " << sampling.temperature << ", seed " << seed << ", weights "
+                      << test::calm_seed);
+  const LlamaConfig config          = test::config_of_three_layers();
+  const model::LlamaWeights weights = test::calm_weights(config);
   const tooldecode::cuda::LlamaLayers<__half> layers(config, weights);
   constexpr DraftTreeOptions shape{.depth = 3, .width = 3, .children = 3, .budget = 9};
   LlamaTarget<__half> target(layers, {.sequences = 2, .nodes = 10, .slots = 160});
@@ -118,10 +68,10 @@ void check_rounds(const SamplingOptions& sampling, std::uint64_t seed, int round
       accepted += verdicts[b].accepted;
     }
   }
-  HostJudge host{LlamaModel(config, weights),
-                 LogitsPipeline({.temperature = sampling.temperature,
-                                 .top_k       = static_cast<std::size_t>(sampling.top_k)}),
-                 seed};
+  test::HostJudge host{LlamaModel(config, weights),
+                       LogitsPipeline({.temperature = sampling.temperature,
+                                       .top_k       = static_cast<std::size_t>(sampling.top_k)}),
+                       seed};
   for (std::size_t b = 0; b < 2; ++b) {
     INFO("sequence " << b);
     host.judge(prompts[b], emitted[b]);
@@ -141,33 +91,13 @@ TEST_CASE("LlamaTarget, EarlyExitDraft: rounds emit the host's tokens") {
   });
 }
 
-/// Allows the odd tokens below 20, fewer than the model's; the sum of a text's tokens is a state.
-struct OddTokens {
-  struct State {
-    int sum                                            = 0;
-    friend bool operator==(const State&, const State&) = default;
-  };
-  static constexpr std::uint32_t odd = 0xAAAAA;
-
-  [[nodiscard]] std::size_t vocabulary_size() const { return 20; }
-  [[nodiscard]] State initial() const { return {}; }
-  [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
-    if (token >= 20 || token % 2 == 0) return std::nullopt;
-    return State{(state.sum + token) % 3};
-  }
-  void fill_mask(State, MaskView mask) const { mask[0] = odd; }
-  [[nodiscard]] bool is_accepting(State) const { return true; }
-  [[nodiscard]] bool is_finished(State) const { return false; }
-  [[nodiscard]] std::string jump_forward(State) const { return {}; }
-};
-
 TEST_CASE("LlamaTarget, StateTable: rounds emit what the host allows, with and without cuts") {
   test::on_device([] {
-    const LlamaConfig config          = config_of_three_layers();
-    const model::LlamaWeights weights = calm_weights(config);
+    const LlamaConfig config          = test::config_of_three_layers();
+    const model::LlamaWeights weights = test::calm_weights(config);
     const tooldecode::cuda::LlamaLayers<__half> layers(config, weights);
     const std::vector<TokenId> prompt{5, 7, 9, 20, 31};
-    const OddTokens constraint;
+    const test::FewTokens constraint;
     constexpr TokenId end_token = -1;  // none
     constexpr std::size_t limit = 12;
     //! [rounds]
@@ -198,8 +128,8 @@ TEST_CASE("LlamaTarget, StateTable: rounds emit what the host allows, with and w
     }
     //! [rounds]
     CHECK(text.size() == limit);
-    HostJudge host{LlamaModel(config, weights), LogitsPipeline({.temperature = 0}), 0};
-    host.judge(prompt, text, {OddTokens::odd, 0});
+    test::HostJudge host{LlamaModel(config, weights), LogitsPipeline({.temperature = 0}), 0};
+    host.judge(prompt, text, {constraint.allowed, 0});
     CHECK(host.differ * 10 <= host.tokens);
     CHECK(table.counts().misses > 0);
 
@@ -221,8 +151,8 @@ TEST_CASE("LlamaTarget, StateTable: rounds emit what the host allows, with and w
 
 TEST_CASE("SpeculationRound, a sequence that is not there: its cache stays as it is") {
   test::on_device([] {
-    const LlamaConfig config = config_of_three_layers();
-    const tooldecode::cuda::LlamaLayers<__half> layers(config, calm_weights(config));
+    const LlamaConfig config = test::config_of_three_layers();
+    const tooldecode::cuda::LlamaLayers<__half> layers(config, test::calm_weights(config));
     constexpr DraftTreeOptions shape{.depth = 3, .width = 3, .children = 3, .budget = 9};
     const std::vector<TokenId> prompt{5, 7, 9, 20, 31, 4, 8};
     const auto read   = std::span(prompt).first(prompt.size() - 1);
@@ -259,8 +189,8 @@ TEST_CASE("SpeculationRound, parts without memory for it: names what is too much
                                          LlamaTargetOptions>);
   static_assert(!std::is_constructible_v<EarlyExitDraft<__half>, LlamaTarget<__half>, int, int>);
   test::on_device([] {
-    const LlamaConfig config = config_of_three_layers();
-    const tooldecode::cuda::LlamaLayers<__half> layers(config, calm_weights(config));
+    const LlamaConfig config = test::config_of_three_layers();
+    const tooldecode::cuda::LlamaLayers<__half> layers(config, test::calm_weights(config));
     LlamaTarget<__half> target(layers, {.sequences = 2, .nodes = 10, .slots = 160});
     EarlyExitDraft<__half> draft(target, 1, 3);
     const auto make = [&](SpeculationRoundOptions options) {
@@ -286,8 +216,8 @@ TEST_CASE("SpeculationRound, parts without memory for it: names what is too much
 
 TEST_CASE("LlamaTarget, EarlyExitDraft, wrong arguments: names them") {
   test::on_device([] {
-    const LlamaConfig config = config_of_three_layers();
-    const tooldecode::cuda::LlamaLayers<__half> layers(config, calm_weights(config));
+    const LlamaConfig config = test::config_of_three_layers();
+    const tooldecode::cuda::LlamaLayers<__half> layers(config, test::calm_weights(config));
     LlamaTarget<__half> target(layers, {.sequences = 1, .nodes = 4, .slots = 100});
     const Stream stream;
     CHECK_THROWS_WITH(target.read(1, 0, std::vector<TokenId>{1}, stream),

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <cuda_runtime.h>
@@ -70,9 +71,16 @@ __device__ inline void write_normed(T* to, const float4& x, float scale, const f
   to[3] = narrow<T>(x.w * scale * factor.w);
 }
 
+/// The factors of a norm that is not there.
+__device__ inline float4 factors_of(const float* weight, int pack) {
+  return weight == nullptr ? make_float4(1, 1, 1, 1)
+                           : reinterpret_cast<const float4*>(weight)[pack];
+}
+
 /// One block per row: adds to the state, if there is something to add, and normalises the sum.
 ///
-/// \param rows  the rows to read, whose states then stay as they are; null: all, in place
+/// \param weight  null: the sum stays as it is
+/// \param rows    the rows to read, whose states then stay as they are; null: all, in place
 template <HalfNumber T>
 __global__ void __launch_bounds__(llama_threads)
     normalise_rows(float* states, const float* added, const float* weight, PaddedGroups hidden,
@@ -90,17 +98,20 @@ __global__ void __launch_bounds__(llama_threads)
     }
     return sum;
   };
-  float squares = 0;
-  for (int pack = thread; pack < packs; pack += llama_threads) {
-    const float4 sum = sum_at(pack);
-    squares += sum_of_squares(sum);
+  float scale = 1;
+  if (weight != nullptr) {
+    float squares = 0;
+    for (int pack = thread; pack < packs; pack += llama_threads) {
+      const float4 sum = sum_at(pack);
+      squares += sum_of_squares(sum);
+    }
+    using Fold = BlockFold<float, llama_threads>;
+    squares    = Fold::sum(shared<typename Fold::Storage>(), squares);
+    scale      = 1.0F / sqrtf(squares / static_cast<float>(hidden.size) + epsilon);
   }
-  using Fold        = BlockFold<float, llama_threads>;
-  squares           = Fold::sum(shared<typename Fold::Storage>(), squares);
-  const float scale = 1.0F / sqrtf(squares / static_cast<float>(hidden.size) + epsilon);
   for (int pack = thread; pack < packs; pack += llama_threads) {
     const float4 sum    = sum_at(pack);
-    const float4 factor = reinterpret_cast<const float4*>(weight)[pack];
+    const float4 factor = factors_of(weight, pack);
     T* const to         = out + (std::int64_t{blockIdx.x} * packs + pack) * 4;
     if (rows == nullptr && added != nullptr) state[pack] = sum;
     write_normed(to, sum, scale, factor);
@@ -153,11 +164,11 @@ __global__ void __launch_bounds__(llama_threads)
   out[at]                = narrow<T>(gate / (1.0F + expf(-gate)) * row[inner + at % inner]);
 }
 
-/// A state, normalised, as the vector of `multiply_few`.
+/// A state, normalised unless the weight is null, as the vector of `multiply_few`.
 template <HalfNumber T>
 struct NormedStates {
   const float* states;  // [rows, H]
-  const float* weight;  // [H]
+  const float* weight;  // [H], or null
   PaddedGroups hidden;
   float epsilon;
 
@@ -165,16 +176,19 @@ struct NormedStates {
     const int packs = hidden.padded / 4, thread = static_cast<int>(threadIdx.x);
     for (int row = 0; row < rows; ++row) {
       const float4* const state = reinterpret_cast<const float4*>(states) + row * packs;
-      float squares             = 0;
-      for (int pack = thread; pack < packs; pack += few_threads) {
-        const float4 x = __ldcg(state + pack);
-        squares += sum_of_squares(x);
+      float scale               = 1;
+      if (weight != nullptr) {
+        float squares = 0;
+        for (int pack = thread; pack < packs; pack += few_threads) {
+          const float4 x = __ldcg(state + pack);
+          squares += sum_of_squares(x);
+        }
+        squares = FewFold::sum(fold, squares);
+        scale   = 1.0F / sqrtf(squares / static_cast<float>(hidden.size) + epsilon);
       }
-      squares           = FewFold::sum(fold, squares);
-      const float scale = 1.0F / sqrtf(squares / static_cast<float>(hidden.size) + epsilon);
       for (int pack = thread; pack < packs; pack += few_threads) {
         const float4 x      = __ldcg(state + pack);
-        const float4 factor = reinterpret_cast<const float4*>(weight)[pack];
+        const float4 factor = factors_of(weight, pack);
         write_normed(to + (row * packs + pack) * 4, x, scale, factor);
       }
     }
@@ -265,18 +279,18 @@ template <HalfNumber T>
 class LlamaLayers {
  public:
   LlamaLayers(const LlamaConfig& config, const model::LlamaWeights& weights)
-      : shape_(config), epsilon_(config.norm_epsilon), weights_(config, weights) {
-    std::vector<float> frequencies;
-    const std::size_t half = config.head_size / 2;
-    for (std::size_t i = 0; i < half; ++i) {
-      const float factor = config.rope_factors.empty() ? 1.0F : config.rope_factors[i];
-      frequencies.push_back(
-          std::pow(config.rope_theta, -static_cast<float>(i) / static_cast<float>(half)) / factor);
-    }
-    frequencies_ = DeviceBuffer<float>(frequencies);
-  }
+      : LlamaLayers(config, LlamaWeights<T>(config, weights), nullptr) {}
+  /// One layer of a draft model, which has no final norm and no head.
+  ///
+  /// \param config     with the layer's `intermediate_size`
+  /// \param embedding  the target's, [V, H] in device memory; must outlive this
+  LlamaLayers(const LlamaConfig& config, const model::LlamaWeights::Layer& layer,
+              const T* embedding)
+      : LlamaLayers(config, LlamaWeights<T>(config, layer), embedding) {}
 
   [[nodiscard]] const LlamaShape& shape() const noexcept { return shape_; }
+  /// [V, H]
+  [[nodiscard]] const T* embedding() const noexcept { return embedding_; }
   /// All rows of the head, for `fill_logits` and `project_topk`.
   [[nodiscard]] HeadRows<T> head() const {
     return {
@@ -298,6 +312,16 @@ class LlamaLayers {
   /// \param hidden  [count, H]
   void run(const TreePass& pass, std::span<const KeyValues<T>> caches, const std::int32_t* wanted,
            int count, T* hidden, const Workspace& workspace, cudaStream_t stream) const {
+    run(pass, caches, wanted, count, hidden, workspace, stream, [](float*) {});
+  }
+  /// The same, from other states than the embeddings of the tokens.
+  ///
+  /// \param begin  begin(states): changes the embeddings, [rows, H] in device memory, on the stream;
+  ///               those of padding are zeros
+  template <class Begin>
+  void run(const TreePass& pass, std::span<const KeyValues<T>> caches, const std::int32_t* wanted,
+           int count, T* hidden, const Workspace& workspace, cudaStream_t stream,
+           const Begin& begin) const {
     require(pass, caches.size());
     const int rows = pass.rows();
     if (rows == 0) return;
@@ -305,9 +329,10 @@ class LlamaLayers {
     require_workspace(workspace, memory.bytes, "LlamaLayers");
     const unsigned blocks = static_cast<unsigned>(rows);
     const LaunchShape each_row{.grid = blocks, .block = detail::llama_threads};
-    launch(detail::embed_tokens<T>, each_row, stream, pass, weights_.embedding.data(),
-           shape_.hidden.padded, shape_.vocabulary, frequencies_.data(), shape_.head.size / 2,
-           memory.states, memory.turns, memory.ancestors);
+    launch(detail::embed_tokens<T>, each_row, stream, pass, embedding_, shape_.hidden.padded,
+           shape_.vocabulary, frequencies_.data(), shape_.head.size / 2, memory.states,
+           memory.turns, memory.ancestors);
+    begin(memory.states);
     const float* added   = nullptr;
     const auto normalise = [&](const DeviceBuffer<float>& weight, const std::int32_t* of, int n,
                                T* to) {
@@ -364,6 +389,21 @@ class LlamaLayers {
   }
 
  private:
+  LlamaLayers(const LlamaConfig& config, LlamaWeights<T> weights, const T* embedding)
+      : shape_(config),
+        epsilon_(config.norm_epsilon),
+        weights_(std::move(weights)),
+        embedding_(embedding == nullptr ? weights_.embedding.data() : embedding) {
+    std::vector<float> frequencies;
+    const std::size_t half = config.head_size / 2;
+    for (std::size_t i = 0; i < half; ++i) {
+      const float factor = config.rope_factors.empty() ? 1.0F : config.rope_factors[i];
+      frequencies.push_back(
+          std::pow(config.rope_theta, -static_cast<float>(i) / static_cast<float>(half)) / factor);
+    }
+    frequencies_ = DeviceBuffer<float>(frequencies);
+  }
+
   // The parts of a workspace for n rows.
   struct Memory {
     float* states;             // [n, H]
@@ -451,6 +491,7 @@ class LlamaLayers {
   LlamaShape shape_;
   float epsilon_;
   LlamaWeights<T> weights_;
+  const T* embedding_;
   DeviceBuffer<float> frequencies_;
 };
 

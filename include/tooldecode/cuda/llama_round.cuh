@@ -27,6 +27,125 @@
 
 namespace tooldecode::cuda {
 
+/// The keys and values of a batch, with as many slots for each sequence.
+///
+/// \par Shapes      [layers, 2, B, slots, key heads, head size]
+/// \par Errors      constructor: Error{device_failure}
+template <HalfNumber T>
+class SequenceCaches {
+ public:
+  SequenceCaches(const LlamaShape& shape, int layers, int sequences, int slots)
+      : layers_(layers),
+        sequences_(sequences),
+        slots_(slots),
+        slot_stride_(shape.key_width()),
+        head_stride_(shape.head.padded),
+        numbers_(static_cast<std::size_t>(2 * std::int64_t{layers} * sequences * slots *
+                                          shape.key_width())) {}
+
+  /// One view per layer, for passes over all sequences.
+  [[nodiscard]] std::vector<KeyValues<T>> views() const { return views(0, slots_); }
+  /// For passes whose sequences are parts of one sequence.
+  [[nodiscard]] std::vector<KeyValues<T>> views_of(int sequence) const {
+    return views(sequence, 0);
+  }
+
+ private:
+  // From a sequence on, with the slots between two sequences of a pass.
+  [[nodiscard]] std::vector<KeyValues<T>> views(int sequence, int slots) const {
+    std::vector<KeyValues<T>> result;
+    const std::int64_t page = slots_ * slot_stride_;
+    for (int layer = 0; layer < layers_; ++layer) {
+      T* const keys = numbers_.data() + (2 * layer * sequences_ + sequence) * page;
+      result.push_back({.keys        = keys,
+                        .values      = keys + sequences_ * page,
+                        .slot_stride = slot_stride_,
+                        .head_stride = head_stride_,
+                        .page_stride = slots * slot_stride_});
+    }
+    return result;
+  }
+
+  int layers_, sequences_, slots_;
+  std::int64_t slot_stride_, head_stride_;
+  DeviceBuffer<T> numbers_;
+};
+
+/// Consecutive tokens of a sequence as the parts of a pass, which share one cache: a part's keys
+/// are written before the next part's attention reads them.
+class ConsecutiveTokens {
+ public:
+  static constexpr int parts    = 4;  ///< of a pass at most
+  static constexpr int max_size = parts * max_nodes;
+
+  ConsecutiveTokens() : tokens_(max_size), ancestors_(max_size), starts_(parts) {
+    std::vector<std::uint64_t> ancestors(max_size);
+    for (std::size_t i = 0; i < ancestors.size(); ++i) {
+      ancestors[i] = ~std::uint64_t{0} >> (63 - i % max_nodes);
+    }
+    ancestors_.upload(ancestors);
+  }
+
+  /// \param start   slots before the first token
+  /// \param tokens  from one to `max_size`
+  [[nodiscard]] TreePass pass(int start, std::span<const TokenId> tokens, int max_length,
+                              const Stream& stream) {
+    std::vector<TokenId> rows(tokens.begin(), tokens.end());
+    rows.resize(max_size, -1);
+    std::vector<std::int32_t> starts(parts);
+    for (int part = 0; part < parts; ++part) {
+      starts[static_cast<std::size_t>(part)] = start + part * max_nodes;
+    }
+    tokens_.upload(rows, 0, stream.get());
+    starts_.upload(starts, 0, stream.get());
+    return {.tokens     = tokens_.data(),
+            .ancestors  = ancestors_.data(),
+            .lengths    = starts_.data(),
+            .sequences  = static_cast<int>(divide_up(static_cast<int>(tokens.size()), max_nodes)),
+            .nodes      = max_nodes,
+            .max_length = max_length};
+  }
+
+ private:
+  DeviceBuffer<TokenId> tokens_;           // [parts, 64]
+  DeviceBuffer<std::uint64_t> ancestors_;  // [parts, 64]
+  DeviceBuffer<std::int32_t> starts_;      // [parts]
+};
+
+namespace detail {
+
+/// A length for which attention is split is rounded up to a power of two, of 256 or more.
+[[nodiscard]] inline int longest_split(int slots) {
+  return 2 * std::max(slots, 256);
+}
+
+/// The tokens that a draft model's head has rows for where a mask allows more than these.
+class RankedRows {
+ public:
+  /// \param tokens  empty: all
+  RankedRows(const std::vector<TokenId>& tokens, int vocabulary) : tokens_(tokens) {
+    for (const TokenId token : tokens) {
+      if (token >= 0 && token < vocabulary) continue;
+      throw Error(Errc::unknown_token, "ranked", token,
+                  "must be one of the model's vocabulary, below " + std::to_string(vocabulary));
+    }
+  }
+  template <HalfNumber T>
+  [[nodiscard]] HeadRows<T> rows_of(HeadRows<T> head) const {
+    head.vocabulary = head.rows;
+    if (tokens_.size() > 0) {
+      head.rows   = static_cast<int>(tokens_.size());
+      head.tokens = tokens_.data();
+    }
+    return head;
+  }
+
+ private:
+  DeviceBuffer<TokenId> tokens_;  // [K]
+};
+
+}  // namespace detail
+
 /// The sizes of a LlamaTarget.
 struct LlamaTargetOptions {
   int sequences = 1;     ///< B
@@ -46,29 +165,23 @@ class LlamaTarget {
  public:
   LlamaTarget(const LlamaLayers<T>&&, const LlamaTargetOptions&) = delete;
   LlamaTarget(const LlamaLayers<T>& layers, const LlamaTargetOptions& options)
-      : layers_(&layers), options_(options) {
-    const LlamaShape& shape = layers.shape();
-    const auto size         = [](std::int64_t a, std::int64_t b) {
-      return static_cast<std::size_t>(a) * static_cast<std::size_t>(b);
-    };
-    numbers_ = DeviceBuffer<T>(size(2 * shape.layers * std::int64_t{options.sequences},
-                                    options.slots * std::int64_t{shape.key_width()}));
-    hidden_ =
-        DeviceBuffer<T>(size(std::int64_t{options.sequences} * options.nodes, shape.hidden.padded));
-    const int longest = 2 * std::max(options.slots, 256);  // a length is rounded up to a power of 2
+      : layers_(&layers),
+        options_(options),
+        caches_(layers.shape(), layers.shape().layers, options.sequences, options.slots),
+        hidden_(static_cast<std::size_t>(options.sequences) *
+                static_cast<std::size_t>(options.nodes) *
+                static_cast<std::size_t>(layers.hidden_size())) {
+    const int longest = detail::longest_split(options.slots);
     workspace_        = DeviceBuffer<std::byte>(
         std::max(layers.workspace_bytes(options.sequences, options.nodes, longest),
-                        layers.workspace_bytes(parts, max_nodes, longest)));
-    tokens_    = DeviceBuffer<TokenId>(size(parts, max_nodes));
-    ancestors_ = DeviceBuffer<std::uint64_t>(size(parts, max_nodes));
-    starts_    = DeviceBuffer<std::int32_t>(parts);
+                        layers.workspace_bytes(ConsecutiveTokens::parts, max_nodes, longest)));
   }
 
   [[nodiscard]] const LlamaLayers<T>& layers() const noexcept { return *layers_; }
   [[nodiscard]] const LlamaTargetOptions& options() const noexcept { return options_; }
   [[nodiscard]] int vocabulary_size() const { return layers_->shape().vocabulary; }
   /// For passes over all sequences.
-  [[nodiscard]] std::vector<KeyValues<T>> caches() const { return caches_from(0, options_.slots); }
+  [[nodiscard]] std::vector<KeyValues<T>> caches() const { return caches_.views(); }
 
   /// Reads tokens of a sequence after those that it has read, and waits. A round's root is read in
   /// the round.
@@ -76,6 +189,16 @@ class LlamaTarget {
   /// \param start   how many tokens the sequence has read
   /// \param stream  of the rounds
   void read(int sequence, int start, std::span<const TokenId> tokens, const Stream& stream) {
+    read(sequence, start, tokens, stream, nullptr, [](std::size_t, std::size_t) {});
+  }
+  /// The same, with the final states of the tokens.
+  ///
+  /// \param states  [ConsecutiveTokens::max_size, H] in device memory, or null
+  /// \param use     use(first, count): called when `states` begins with those of tokens `first` to
+  ///                `first + count - 1`
+  template <class Use>
+  void read(int sequence, int start, std::span<const TokenId> tokens, const Stream& stream,
+            T* states, const Use& use) {
     if (sequence < 0 || sequence >= options_.sequences) {
       throw Error(Errc::invalid_option, "sequence", sequence,
                   "must be from 0 to " + std::to_string(options_.sequences - 1));
@@ -90,32 +213,16 @@ class LlamaTarget {
           Errc::unknown_token, "token", token,
           "must be one of the model's vocabulary, below " + std::to_string(vocabulary_size()));
     }
-    // Parts are sequences of a pass that share one cache: a part's keys are written before the
-    // next part's attention reads them.
-    const std::vector<KeyValues<T>> caches = caches_from(sequence, 0);
-    constexpr std::size_t at_once          = std::size_t{parts} * max_nodes;
+    const std::vector<KeyValues<T>> caches = caches_.views_of(sequence);
+    constexpr std::size_t at_once          = ConsecutiveTokens::max_size;
     for (std::size_t first = 0; first < tokens.size(); first += at_once) {
       const auto some = tokens.subspan(first, std::min(at_once, tokens.size() - first));
-      std::vector<std::uint64_t> ancestors(at_once);
-      std::vector<std::int32_t> starts(parts);
-      for (std::size_t i = 0; i < some.size(); ++i) {
-        ancestors[i] = ~std::uint64_t{0} >> (63 - i % max_nodes);
-      }
-      for (std::size_t part = 0; part < parts; ++part) {
-        starts[part] = start + static_cast<std::int32_t>(first + part * max_nodes);
-      }
-      tokens_.upload(some, 0, stream.get());
-      ancestors_.upload(ancestors, 0, stream.get());
-      starts_.upload(starts, 0, stream.get());
-      const auto used =
-          static_cast<int>(divide_up(static_cast<std::int64_t>(some.size()), max_nodes));
-      layers_->run({.tokens     = tokens_.data(),
-                    .ancestors  = ancestors_.data(),
-                    .lengths    = starts_.data(),
-                    .sequences  = used,
-                    .nodes      = max_nodes,
-                    .max_length = options_.slots},
-                   caches, starts_.data(), 0, nullptr, workspace_, stream.get());
+      const TreePass pass =
+          consecutive_.pass(start + static_cast<int>(first), some, options_.slots, stream);
+      const std::int32_t* const none = pass.lengths;  // not read
+      layers_->run(pass, caches, states == nullptr ? none : nullptr, 0, states, workspace_,
+                   stream.get());
+      use(first, some.size());
       stream.wait();
     }
   }
@@ -130,6 +237,7 @@ class LlamaTarget {
   }
   /// \param logits  [B, N, V]
   void run_tree(const TreePass& pass, float* logits, cudaStream_t stream) {
+    tree_nodes_ = pass.nodes;
     layers_->run(pass, caches(), nullptr, 0, hidden_.data(), workspace_, stream);
     fill_logits(layers_->head(), hidden_.data(), pass.rows(), logits, stream);
   }
@@ -141,31 +249,18 @@ class LlamaTarget {
                      verdicts, lengths, stream);
   }
 
+  /// The final states of the last tree's nodes, [B, tree_nodes, H].
+  [[nodiscard]] const T* tree_states() const { return hidden_.data(); }
+  [[nodiscard]] int tree_nodes() const noexcept { return tree_nodes_; }
+
  private:
-  static constexpr int parts = 4;  // of 64 tokens, which a pass reads at once
-
-  // The caches from a sequence on, with the slots between two sequences of a pass.
-  [[nodiscard]] std::vector<KeyValues<T>> caches_from(int sequence, int slots) const {
-    std::vector<KeyValues<T>> views;
-    const std::int64_t slot = layers_->shape().key_width(), page = options_.slots * slot;
-    for (int layer = 0; layer < layers_->shape().layers; ++layer) {
-      T* const keys = numbers_.data() + (2 * layer * options_.sequences + sequence) * page;
-      views.push_back({.keys        = keys,
-                       .values      = keys + options_.sequences * page,
-                       .slot_stride = slot,
-                       .head_stride = layers_->shape().head.padded,
-                       .page_stride = slots * slot});
-    }
-    return views;
-  }
-
   const LlamaLayers<T>* layers_;
   LlamaTargetOptions options_;
-  DeviceBuffer<T> numbers_, hidden_;
+  SequenceCaches<T> caches_;
+  DeviceBuffer<T> hidden_;
+  int tree_nodes_ = 0;
   DeviceBuffer<std::byte> workspace_;
-  DeviceBuffer<TokenId> tokens_;           // [parts, 64]
-  DeviceBuffer<std::uint64_t> ancestors_;  // [parts, 64]
-  DeviceBuffer<std::int32_t> starts_;      // [parts]
+  ConsecutiveTokens consecutive_;
 };
 
 namespace detail {
@@ -206,7 +301,10 @@ class EarlyExitDraft {
   /// \param ranked  the tokens that are drafted where a mask allows more than these; empty: all
   EarlyExitDraft(const LlamaTarget<T>& target, int layers, int width,
                  const std::vector<TokenId>& ranked = {})
-      : target_(&target), layers_(layers), width_(width), ranked_(ranked) {
+      : target_(&target),
+        layers_(layers),
+        width_(width),
+        ranked_(ranked, target.vocabulary_size()) {
     if (layers < 1 || layers > target.layers().shape().layers) {
       throw Error(
           Errc::invalid_option, "layers", layers,
@@ -215,14 +313,8 @@ class EarlyExitDraft {
     if (width < 1 || width > max_nodes) {
       throw Error(Errc::invalid_option, "width", width, "must be from 1 to 64");
     }
-    for (const TokenId token : ranked) {
-      if (token >= 0 && token < target.vocabulary_size()) continue;
-      throw Error(Errc::unknown_token, "ranked", token,
-                  "must be one of the model's vocabulary, below " +
-                      std::to_string(target.vocabulary_size()));
-    }
     const auto sequences = static_cast<std::size_t>(target.options().sequences);
-    const int longest    = 2 * std::max(target.options().slots, 256);
+    const int longest    = detail::longest_split(target.options().slots);
     lengths_             = DeviceBuffer<std::int32_t>(sequences);
     ancestors_           = DeviceBuffer<std::uint64_t>(sequences);
     workspace_           = DeviceBuffer<std::byte>(
@@ -238,15 +330,7 @@ class EarlyExitDraft {
                           "must be at most the EarlyExitDraft's ", width_);
   }
 
-  [[nodiscard]] HeadRows<T> head() const {
-    HeadRows<T> rows = target_->layers().head();
-    rows.vocabulary  = rows.rows;
-    if (ranked_.size() > 0) {
-      rows.rows   = static_cast<int>(ranked_.size());
-      rows.tokens = ranked_.data();
-    }
-    return rows;
-  }
+  [[nodiscard]] HeadRows<T> head() const { return ranked_.rows_of(target_->layers().head()); }
 
   /// \param hidden  [B, rows, H]
   void run_level(const DraftLevel& level, T* hidden, cudaStream_t stream) {
@@ -277,7 +361,7 @@ class EarlyExitDraft {
  private:
   const LlamaTarget<T>* target_;
   int layers_, width_;
-  DeviceBuffer<TokenId> ranked_;           // [K]
+  detail::RankedRows ranked_;
   DeviceBuffer<std::int32_t> lengths_;     // [B] slots before the frontier, with the root's
   DeviceBuffer<std::uint64_t> ancestors_;  // [B] of the roots
   DeviceBuffer<std::byte> workspace_;

@@ -100,6 +100,19 @@ __global__ void __launch_bounds__(convert_threads)
 
 }  // namespace detail
 
+/// Rounds a matrix to N and pads it; waits for the device.
+///
+/// \param from  without padding, in device memory
+template <Number N>
+void pad_weights(const DeviceBuffer<float>& from, PaddedGroups rows, PaddedGroups columns, N* to) {
+  const std::int64_t numbers = std::int64_t{rows.padded_total()} * columns.padded_total();
+  launch(detail::convert_weights<N>,
+         {.grid  = grid_size(divide_up(numbers, detail::convert_threads)),
+          .block = detail::convert_threads},
+         nullptr, from.data(), rows, columns, to);
+  check(cudaStreamSynchronize(nullptr));
+}
+
 /// All weights of a model in row-major order, one row per output; matrices of the same input are
 /// one matrix.
 ///
@@ -122,10 +135,7 @@ struct LlamaWeights {
   LlamaWeights(const LlamaConfig& config, const model::LlamaWeights& weights) {
     const LlamaShape shape(config);
     const PaddedGroups vocabulary{shape.vocabulary, shape.vocabulary};
-    const PaddedGroups queries = shape.of_heads(shape.heads);
-    const PaddedGroups keys    = shape.of_heads(shape.key_heads);
-    const PaddedGroups one{1, 1};
-    const PaddedGroups hidden = shape.hidden, inner = shape.inner;
+    const PaddedGroups hidden = shape.hidden;
 
     embedding = room<T>(vocabulary.total(), hidden.padded);
     convert(weights.embedding, vocabulary, hidden, embedding.data());
@@ -133,37 +143,19 @@ struct LlamaWeights {
       own_head = room<T>(vocabulary.total(), hidden.padded);
       convert(weights.head, vocabulary, hidden, own_head.data());
     }
-    const auto norm = [&](const std::vector<float>& from) {
-      DeviceBuffer<float> to = room<float>(1, hidden.padded);
-      convert(from, one, hidden, to.data());
-      return to;
-    };
-    final_norm = norm(weights.final_norm);
+    final_norm = norm(weights.final_norm, hidden);
     for (const model::LlamaWeights::Layer& from : weights.layers) {
-      Layer& to                     = layers.emplace_back();
-      to.attention_norm             = norm(from.attention_norm);
-      to.feed_forward_norm          = norm(from.feed_forward_norm);
-      to.query_key_value            = room<T>(shape.joint_width(), hidden.padded);
-      const std::int64_t key_rows   = std::int64_t{shape.query_width()} * hidden.padded;
-      const std::int64_t value_rows = key_rows + std::int64_t{shape.key_width()} * hidden.padded;
-      convert(from.query, queries, hidden, to.query_key_value.data());
-      convert(from.key, keys, hidden, to.query_key_value.data() + key_rows);
-      convert(from.value, keys, hidden, to.query_key_value.data() + value_rows);
-      if (!from.query_bias.empty()) {
-        to.bias = room<float>(1, shape.joint_width());
-        convert(from.query_bias, one, queries, to.bias.data());
-        convert(from.key_bias, one, keys, to.bias.data() + shape.query_width());
-        convert(from.value_bias, one, keys,
-                to.bias.data() + shape.query_width() + shape.key_width());
-      }
-      to.output = room<T>(hidden.padded, shape.query_width());
-      convert(from.output, hidden, queries, to.output.data());
-      to.gate_up = room<T>(2 * inner.padded, hidden.padded);
-      convert(from.gate, inner, hidden, to.gate_up.data());
-      convert(from.up, inner, hidden,
-              to.gate_up.data() + std::int64_t{inner.padded} * hidden.padded);
-      to.down = room<T>(hidden.padded, inner.padded);
-      convert(from.down, hidden, inner, to.down.data());
+      add(from, shape).attention_norm = norm(from.attention_norm, hidden);
+    }
+    staging_ = {};
+  }
+  /// One layer of a draft model: neither embedding nor final norm, and an attention norm if it has
+  /// one.
+  LlamaWeights(const LlamaConfig& config, const model::LlamaWeights::Layer& layer) {
+    const LlamaShape shape(config);
+    Layer& added = add(layer, shape);
+    if (!layer.attention_norm.empty()) {
+      added.attention_norm = norm(layer.attention_norm, shape.hidden);
     }
     staging_ = {};
   }
@@ -173,9 +165,45 @@ struct LlamaWeights {
   }
 
  private:
+  static constexpr PaddedGroups one{1, 1};
+
   template <class N>
   static DeviceBuffer<N> room(int rows, int columns) {
     return DeviceBuffer<N>(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
+  }
+
+  // A layer without its attention norm.
+  Layer& add(const model::LlamaWeights::Layer& from, const LlamaShape& shape) {
+    const PaddedGroups queries = shape.of_heads(shape.heads);
+    const PaddedGroups keys    = shape.of_heads(shape.key_heads);
+    const PaddedGroups hidden = shape.hidden, inner = shape.inner;
+    Layer& to                     = layers.emplace_back();
+    to.feed_forward_norm          = norm(from.feed_forward_norm, hidden);
+    to.query_key_value            = room<T>(shape.joint_width(), hidden.padded);
+    const std::int64_t key_rows   = std::int64_t{shape.query_width()} * hidden.padded;
+    const std::int64_t value_rows = key_rows + std::int64_t{shape.key_width()} * hidden.padded;
+    convert(from.query, queries, hidden, to.query_key_value.data());
+    convert(from.key, keys, hidden, to.query_key_value.data() + key_rows);
+    convert(from.value, keys, hidden, to.query_key_value.data() + value_rows);
+    if (!from.query_bias.empty()) {
+      to.bias = room<float>(1, shape.joint_width());
+      convert(from.query_bias, one, queries, to.bias.data());
+      convert(from.key_bias, one, keys, to.bias.data() + shape.query_width());
+      convert(from.value_bias, one, keys, to.bias.data() + shape.query_width() + shape.key_width());
+    }
+    to.output = room<T>(hidden.padded, shape.query_width());
+    convert(from.output, hidden, queries, to.output.data());
+    to.gate_up = room<T>(2 * inner.padded, hidden.padded);
+    convert(from.gate, inner, hidden, to.gate_up.data());
+    convert(from.up, inner, hidden, to.gate_up.data() + std::int64_t{inner.padded} * hidden.padded);
+    to.down = room<T>(hidden.padded, inner.padded);
+    convert(from.down, hidden, inner, to.down.data());
+    return to;
+  }
+  DeviceBuffer<float> norm(const std::vector<float>& from, PaddedGroups hidden) {
+    DeviceBuffer<float> to = room<float>(1, hidden.padded);
+    convert(from, one, hidden, to.data());
+    return to;
   }
 
   template <Number N>
@@ -191,12 +219,7 @@ struct LlamaWeights {
       staging_ = DeviceBuffer<float>(size);
     }
     staging_.upload(from);
-    const std::int64_t numbers = std::int64_t{rows.padded_total()} * columns.padded_total();
-    launch(detail::convert_weights<N>,
-           {.grid  = grid_size(divide_up(numbers, detail::convert_threads)),
-            .block = detail::convert_threads},
-           nullptr, staging_.data(), rows, columns, to);
-    check(cudaStreamSynchronize(nullptr));
+    pad_weights(staging_, rows, columns, to);
   }
 
   DeviceBuffer<float> staging_;

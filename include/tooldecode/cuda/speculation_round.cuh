@@ -68,8 +68,9 @@ concept DeviceModel =
 /// A draft model on the device. Functions enqueue work on a stream and do not wait.
 ///
 /// `run_level` writes the hidden states after each row of a level, which `head` turns into logits.
-/// Levels come in order, and a node's parent is a row of the level before. A row with a negative
-/// token is padding. `keep` follows a round.
+/// Levels come in order, and a node's parent is a row of the level before, whose states `hidden`
+/// still holds. A row with a negative token is padding. `keep` follows a round; the target's `keep`
+/// precedes it.
 template <class D>
 concept DeviceDraft =
     HalfNumber<typename D::Number> &&
