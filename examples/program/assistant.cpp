@@ -16,13 +16,6 @@ Assistant::Assistant(std::filesystem::path where, tooldecode::Tokenizer read, Pr
       prompter_(std::move(prompter)) {}
 Assistant::~Assistant() = default;
 
-DraftTarget Assistant::draft_target(bool) const {
-  throw tooldecode::Error(
-      tooldecode::Errc::invalid_option, place.string(),
-      "is run by an engine that gives no hidden states, which draft layers and a draft model with "
-      "--ranks need");
-}
-
 WrittenPrompt Assistant::write_prompt(const tooldecode::ToolSet& tools, const Format& format,
                                       const std::vector<Message>& messages,
                                       const TemplateVariables& variables) const {

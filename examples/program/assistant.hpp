@@ -84,11 +84,12 @@ class Assistant {
   /// A model for runs whose prompts begin alike; it refers to the assistant.
   [[nodiscard]] virtual std::unique_ptr<AnyPrefilledModel> prefill() const = 0;
   [[nodiscard]] virtual tooldecode::TreeCosts measure_costs() const        = 0;
-  /// The model for draft layers; Error{invalid_option} if it returns no states, and what reading its
+  /// The model for draft layers, and for the pruned head of a draft model; throws what reading its
   /// file throws. It refers to the assistant.
   ///
-  /// \param with_features  whether states begin with the inputs of `eagle3_layers`
-  [[nodiscard]] virtual DraftTarget draft_target(bool with_features) const;
+  /// \param with_features  whether states begin with the inputs of `eagle3_layers`;
+  ///                       Error{invalid_option} if the model does not give these
+  [[nodiscard]] virtual DraftTarget draft_target(bool with_features) const = 0;
 
   [[nodiscard]] WrittenPrompt write_prompt(const tooldecode::ToolSet& tools, const Format& format,
                                            const std::vector<Message>& messages,

@@ -24,15 +24,31 @@ namespace {
 
 using DeviceModel = tooldecode::cuda::DeviceLlama<__half>;
 
+bool is_gguf(const std::filesystem::path& place) {
+  return place.extension() == ".gguf";
+}
+
+}  // namespace
+
+template <>
+DraftTarget ModelAssistant<DeviceModel>::draft_target(bool with_features) const {
+  using tooldecode::LlamaModel;
+  if (with_features) {
+    throw tooldecode::Error(tooldecode::Errc::invalid_option, "--speculation eagle3",
+                            "reads states between layers, which --device cuda does not give: leave "
+                            "--device out, or take eagle or medusa");
+  }
+  return {model, std::make_shared<const LlamaModel>(is_gguf(place) ? LlamaModel::load_ends(place)
+                                                                   : LlamaModel::load(place))};
+}
+
+namespace {
+
 // What `add_bos_token` of a GGUF file says; true if nothing does.
 bool begins_texts(const std::string& bytes) {
   const tooldecode::vocabulary::GgufMetadata said(bytes);
   const std::string key = "tokenizer.ggml.add_bos_token";
   return !said.has(key) || said.value<double>(key) != 0;
-}
-
-bool is_gguf(const std::filesystem::path& place) {
-  return place.extension() == ".gguf";
 }
 
 class DeviceAssistant final : public ModelAssistant<DeviceModel> {

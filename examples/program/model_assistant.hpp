@@ -38,9 +38,8 @@ class ModelAssistant : public Assistant {
   [[nodiscard]] std::unique_ptr<AnyPrefilledModel> prefill() const override {
     return std::make_unique<PrefilledModelOf<M>>(model);
   }
-  [[nodiscard]] DraftTarget draft_target(bool with_features) const override {
-    return Assistant::draft_target(with_features);
-  }
+  /// Each model has its own definition.
+  [[nodiscard]] DraftTarget draft_target(bool with_features) const override;
   [[nodiscard]] tooldecode::TreeCosts measure_costs() const override {
     return tooldecode::TreeCosts::measure(model, tokenizer.encode("How long do passes take here?"));
   }

@@ -6,14 +6,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/model_ref.hpp>
+#include <tooldecode/decode/output.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
+#include <program/drafts.hpp>
 #include <program/formats.hpp>
 #include <support/catch.hpp>
 #include <support/gguf_writer.hpp>
@@ -22,14 +25,24 @@ using namespace tooldecode;
 
 namespace {
 
-std::vector<TokenId> answer_of(const program::Assistant& assistant) {
+std::vector<TokenId> answer_of(const program::Assistant& assistant,
+                               const std::string& drafter = "none") {
   const ToolSet tools = ToolSet::parse(R"([{"name": "book", "parameters": {"type": "object",
       "properties": {"place": {"type": "string"}}, "required": ["place"]}}])");
   const program::Format& format = assistant.format("");
   const ToolCallFSM calls(assistant.masks, tools, format.format, {});
-  const auto prompt    = assistant.prompt(calls.tools(), format, {{"user", "Book Luigi's."}});
-  const ModelRef model = assistant.model_ref();
-  return Decoder{model, calls}(prompt, {.max_tokens = 6, .temperature = 0}).tokens;
+  const auto prompt = assistant.prompt(calls.tools(), format, {{"user", "Book Luigi's."}});
+  const DecodeOptions options{.max_tokens = 6, .temperature = 0};
+  if (drafter == "none") {
+    const ModelRef model = assistant.model_ref();
+    return Decoder{model, calls}(prompt, options).tokens;
+  }
+  program::DraftOptions drafts;
+  drafts.settings.drafter = drafter;
+  const auto drafting     = program::load_drafting(drafts, {}, assistant);
+  const Output output = program::decode_with_drafts(assistant, drafting, calls, prompt, options);
+  CHECK(output.passes < output.tokens.size());
+  return output.tokens;
 }
 
 }  // namespace
@@ -41,6 +54,20 @@ TEST_CASE("load_on_device, the embedded model: answers as it does on the host") 
   const auto tokens = answer_of(*program::load_on_emulated_device(options.name, options));
   CHECK(tokens.size() == 6);
   CHECK(tokens == answer_of(*program::load_assistant(options)));
+}
+
+TEST_CASE("load_on_device, EAGLE and Medusa: draft the same answer; EAGLE-3 is refused") {
+  simt::options.schedule = simt::Schedule::lockstep;
+  program::ModelOptions options;
+  options.context      = 256;
+  const auto assistant = program::load_on_emulated_device(options.name, options);
+  const auto tokens    = answer_of(*program::load_assistant(options));
+  for (const char* drafter : {"eagle", "medusa"}) {
+    INFO(drafter);
+    CHECK(answer_of(*assistant, drafter) == tokens);
+  }
+  CHECK_THROWS_WITH(answer_of(*assistant, "eagle3"),
+                    test::contains("which --device cuda does not give"));
 }
 
 TEST_CASE("begins_texts, a GGUF file: reads add_bos_token, which is true if it is not there") {

@@ -48,6 +48,15 @@ void on_device(Body body) {
 #endif
 }
 
+/// Whether each access is watched for races, which takes thirty times as long.
+inline bool is_watched() {
+#if defined(TOOLDECODE_SIMT)
+  return simt::races.is_watching;
+#else
+  return false;
+#endif
+}
+
 /// Numbers of the standard normal distribution times `scale`, rounded to T.
 template <cuda::Number T, class Random>
 std::vector<T> normal_numbers(std::size_t count, Random& random, float scale = 1) {

@@ -52,7 +52,7 @@ struct DeviceLlamaOptions {
 ///
 /// A pass is one CUDA graph, captured for each number of rows and each doubling of the length.
 ///
-/// \par Shapes      logits [V] of the last token, [N, V] of a tree, [B, V] of a batch
+/// \par Shapes      logits [V] of the last token, [N, V] of a tree, [B, V] of a batch; hidden [L, H]
 /// \par Complexity  reads the weights once per 64 tokens; 2 bytes of device memory a weight; keeps
 ///                  64 rows of logits on the device and in page-locked host memory
 /// \par Threads     const members may run concurrently on different caches; passes run one after
@@ -86,6 +86,7 @@ class DeviceLlama {
   [[nodiscard]] const LlamaLayers<T>& layers() const noexcept { return engine_->layers; }
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return config_.vocabulary_size; }
   [[nodiscard]] std::size_t context_length() const noexcept { return engine_->context; }
+  [[nodiscard]] std::size_t hidden_size() const noexcept { return config_.hidden_size; }
 
   [[nodiscard]] Cache make_cache() const { return {}; }
   [[nodiscard]] std::size_t length(const Cache& cache) const noexcept { return cache.length_; }
@@ -130,7 +131,7 @@ class DeviceLlama {
         wanted.push_back(
             static_cast<std::int32_t>(p * nodes_for(longest) + parts[p].tokens.size() - 1));
       }
-      engine_->run(parts, nodes_for(longest), wanted);
+      engine_->run(parts, nodes_for(longest), wanted, wanted.size());
       std::size_t row = 0;
       for (std::size_t p = 0; p < parts.size(); ++p) {
         parts[p].cache->length_ = parts[p].start + parts[p].tokens.size();
@@ -159,26 +160,41 @@ class DeviceLlama {
     run_parts();
   }
 
+  /// As `forward`, and writes the final hidden states of all L tokens, with which drafters draft.
+  void forward_states(Cache& cache, std::span<const TokenId> tokens, std::span<float> logits,
+                      std::span<float> hidden) const {
+    TOOLDECODE_ASSERT(!tokens.empty() && logits.size() == vocabulary_size() &&
+                      hidden.size() == tokens.size() * hidden_size());
+    const std::lock_guard lock(engine_->mutex);
+    config_.check(tokens, cache.length_ + tokens.size());
+    make_room(cache, cache.length_ + tokens.size());
+    for (std::size_t first = 0; first < tokens.size();) {
+      const std::size_t count = std::min(max_part, tokens.size() - first);
+      const bool is_last      = first + count == tokens.size();
+      // The last one first, so that the head multiplies it alone.
+      std::vector<std::int32_t> wanted(count);
+      for (std::size_t i = 0; i < count; ++i) wanted[i] = static_cast<std::int32_t>(count - 1 - i);
+      const Part part{&cache, cache.length_, tokens.subspan(first, count), {}};
+      engine_->run(std::span(&part, 1), nodes_for(count), wanted, is_last ? 1 : 0, true);
+      cache.length_ += count;
+      for (std::size_t i = 0; i < count; ++i) copy_state(count - 1 - i, hidden, first + i);
+      first += count;
+    }
+    std::ranges::copy(engine_->logits_of(0), logits.begin());
+  }
+
   /// Runs N <= 64 nodes of a draft tree and writes the logits after each. The nodes stay in the
   /// cache until `commit` or any other call.
   void forward_tree(Cache& cache, std::span<const TokenId> tokens,
                     std::span<const std::uint64_t> ancestors, std::span<float> logits) const {
-    TOOLDECODE_ASSERT(tokens.size() <= max_part && ancestors.size() == tokens.size());
-    TOOLDECODE_ASSERT(logits.size() == tokens.size() * vocabulary_size());
-    if (tokens.empty()) return;
-    const std::lock_guard lock(engine_->mutex);
-    int depth = 0;
-    for (const std::uint64_t of_node : ancestors) depth = std::max(depth, std::popcount(of_node));
-    config_.check(tokens, cache.length_ + static_cast<std::size_t>(depth));
-    make_room(cache, cache.length_ + tokens.size());
-    std::vector<std::int32_t> wanted(tokens.size());
-    for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = static_cast<std::int32_t>(i);
-    const Part part{&cache, cache.length_, tokens, ancestors};
-    engine_->run(std::span(&part, 1), nodes_for(tokens.size()), wanted);
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      std::ranges::copy(engine_->logits_of(i),
-                        logits.subspan(i * vocabulary_size(), vocabulary_size()).begin());
-    }
+    run_tree(cache, tokens, ancestors, logits, {});
+  }
+  /// The same, with the final hidden states, [N, H].
+  void forward_tree_states(Cache& cache, std::span<const TokenId> tokens,
+                           std::span<const std::uint64_t> ancestors, std::span<float> logits,
+                           std::span<float> hidden) const {
+    TOOLDECODE_ASSERT(hidden.size() == tokens.size() * hidden_size());
+    run_tree(cache, tokens, ancestors, logits, hidden);
   }
 
   void commit(Cache& cache, std::span<const std::size_t> path) const {
@@ -213,7 +229,8 @@ class DeviceLlama {
   // What all passes share.
   struct Engine {
     struct Shape {
-      int sequences, nodes, wanted, max_length;
+      int sequences, nodes, wanted, multiplied, max_length;
+      bool gives_states;
       auto operator<=>(const Shape&) const = default;
     };
     // A pass's arguments, in one block on the host and one on the device.
@@ -250,6 +267,7 @@ class DeviceLlama {
     DeviceBuffer<T> hidden;      // [64, H]
     DeviceBuffer<float> logits;  // [64, V]
     HostBuffer<float> results;   // [64, V]
+    HostBuffer<T> states;        // [64, H]
     std::map<Shape, CapturedGraph> graphs;
 
     Engine(const LlamaConfig& config, const model::LlamaWeights& weights,
@@ -262,14 +280,15 @@ class DeviceLlama {
                 .key_heads = layers.shape().key_heads,
                 .head_size = layers.shape().head.padded}),
           max_pages(static_cast<int>(pages_of(context + max_part))) {
-      std::size_t bytes  = Arguments(nullptr, {1, 1, static_cast<int>(max_parts), 0}, 0).bytes;
+      const auto shape_of = [](int sequences, int nodes) {
+        return Shape{sequences, nodes, static_cast<int>(max_parts), 0, 0, false};
+      };
+      std::size_t bytes  = Arguments(nullptr, shape_of(1, 1), 0).bytes;
       std::size_t needed = 0;
       for (int nodes = 1; nodes <= static_cast<int>(max_part); nodes *= 2) {
         const int sequences =
             std::min(static_cast<int>(max_parts), static_cast<int>(max_rows) / nodes);
-        bytes = std::max(
-            bytes, Arguments(nullptr, {sequences, nodes, static_cast<int>(max_parts), 0}, max_pages)
-                       .bytes);
+        bytes  = std::max(bytes, Arguments(nullptr, shape_of(sequences, nodes), max_pages).bytes);
         needed = std::max(needed, layers.workspace_bytes(sequences, nodes, longest_for(context)));
       }
       given           = HostBuffer<std::byte>(bytes);
@@ -279,6 +298,7 @@ class DeviceLlama {
       hidden          = DeviceBuffer<T>(rows(layers.hidden_size()));
       logits          = DeviceBuffer<float>(rows(layers.shape().vocabulary));
       results         = HostBuffer<float>(rows(layers.shape().vocabulary));
+      states          = HostBuffer<T>(rows(layers.hidden_size()));
     }
 
     [[nodiscard]] std::span<const float> logits_of(std::size_t row) const {
@@ -286,16 +306,27 @@ class DeviceLlama {
       return results.span().subspan(row * size, size);
     }
 
-    // Runs parts and leaves the logits of the wanted rows in `results`.
+    [[nodiscard]] std::span<const T> state_of(std::size_t row) const {
+      const auto size = static_cast<std::size_t>(layers.hidden_size());
+      return states.span().subspan(row * size, size);
+    }
+
+    // Runs parts. Leaves the logits of the first `multiplied` of the wanted rows in `results`, and
+    // the states of all of them in `states` if they are asked for.
     void run(std::span<const Part> parts, std::size_t nodes,
-             const std::vector<std::int32_t>& wanted) {
+             const std::vector<std::int32_t>& wanted, std::size_t multiplied,
+             bool gives_states = false) {
+      const auto padded = [](std::size_t count) {
+        return static_cast<int>(count == 0 ? 0 : std::bit_ceil(count));
+      };
       std::size_t longest = 1;
       for (const Part& part : parts) longest = std::max(longest, part.start);
-      const Shape shape{
-          .sequences  = static_cast<int>(std::bit_ceil(parts.size())),
-          .nodes      = static_cast<int>(nodes),
-          .wanted     = static_cast<int>(wanted.empty() ? 0 : std::bit_ceil(wanted.size())),
-          .max_length = longest_for(longest)};
+      const Shape shape{.sequences    = padded(parts.size()),
+                        .nodes        = static_cast<int>(nodes),
+                        .wanted       = padded(wanted.size()),
+                        .multiplied   = padded(multiplied),
+                        .max_length   = longest_for(longest),
+                        .gives_states = gives_states};
       const Arguments host(given.data(), shape, max_pages);
       std::ranges::fill(given.span().first(host.bytes),
                         std::byte{0});  // what is not set is padding
@@ -331,11 +362,18 @@ class DeviceLlama {
                     .max_length = shape.max_length},
                    pool.views(here.pages, max_pages), here.wanted, shape.wanted, hidden.data(),
                    workspace, on);
-        if (shape.wanted == 0) return;
-        fill_logits(layers.head(), hidden.data(), shape.wanted, logits.data(), on);
-        const std::size_t numbers = static_cast<std::size_t>(shape.wanted) *
-                                    static_cast<std::size_t>(layers.shape().vocabulary);
-        check(cudaMemcpyAsync(results.data(), logits.data(), numbers * sizeof(float),
+        const auto size = [](int a, int b) {
+          return static_cast<std::size_t>(a) * static_cast<std::size_t>(b);
+        };
+        if (shape.gives_states) {
+          check(cudaMemcpyAsync(states.data(), hidden.data(),
+                                size(shape.wanted, layers.hidden_size()) * sizeof(T),
+                                cudaMemcpyDeviceToHost, on));
+        }
+        if (shape.multiplied == 0) return;
+        fill_logits(layers.head(), hidden.data(), shape.multiplied, logits.data(), on);
+        check(cudaMemcpyAsync(results.data(), logits.data(),
+                              size(shape.multiplied, layers.shape().vocabulary) * sizeof(float),
                               cudaMemcpyDeviceToHost, on));
       });
     }
@@ -373,6 +411,37 @@ class DeviceLlama {
     }
   };
 
+  // \param hidden  empty: no states
+  void run_tree(Cache& cache, std::span<const TokenId> tokens,
+                std::span<const std::uint64_t> ancestors, std::span<float> logits,
+                std::span<float> hidden) const {
+    TOOLDECODE_ASSERT(tokens.size() <= max_part && ancestors.size() == tokens.size());
+    TOOLDECODE_ASSERT(logits.size() == tokens.size() * vocabulary_size());
+    if (tokens.empty()) return;
+    const std::lock_guard lock(engine_->mutex);
+    int depth = 0;
+    for (const std::uint64_t of_node : ancestors) depth = std::max(depth, std::popcount(of_node));
+    config_.check(tokens, cache.length_ + static_cast<std::size_t>(depth));
+    make_room(cache, cache.length_ + tokens.size());
+    std::vector<std::int32_t> wanted(tokens.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = static_cast<std::int32_t>(i);
+    const Part part{&cache, cache.length_, tokens, ancestors};
+    engine_->run(std::span(&part, 1), nodes_for(tokens.size()), wanted, wanted.size(),
+                 !hidden.empty());
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      std::ranges::copy(engine_->logits_of(i),
+                        logits.subspan(i * vocabulary_size(), vocabulary_size()).begin());
+      if (!hidden.empty()) copy_state(i, hidden, i);
+    }
+  }
+  // The state of a wanted row, without padding.
+  void copy_state(std::size_t row, std::span<float> hidden, std::size_t token) const {
+    const auto state = engine_->state_of(row);
+    for (std::size_t i = 0; i < hidden_size(); ++i) {
+      hidden[token * hidden_size() + i] = to_float(state[i]);
+    }
+  }
+
   // Gives back the pages past the length.
   static void drop_pages(Cache& cache) {
     const std::size_t kept = pages_of(cache.length_);
@@ -403,6 +472,6 @@ class DeviceLlama {
   std::unique_ptr<Engine> engine_;
 };
 
-static_assert(BatchModel<DeviceLlama<__half>> && TreeModel<DeviceLlama<__half>>);
+static_assert(BatchModel<DeviceLlama<__half>> && StateTreeModel<DeviceLlama<__half>>);
 
 }  // namespace tooldecode::cuda
