@@ -201,11 +201,12 @@ TEST_CASE("EagleDraft, the levels of a tree: their states are those of the host'
                        .max_length = Drafting::slots};
       const auto first = on.run(level, hidden);
 
-      // Two children of the first root and one of the second; then a child of each of the two.
-      constexpr std::size_t width = 3, size = 2 * width;
-      const std::vector<TokenId> tokens[2]{{4, 9, -1, 4, -1, -1}, {8, 2, -1, -1, -1, -1}};
-      const std::vector<std::int32_t> parents[2]{{0, 0, 0, 0, 0, 0}, {1, 0, 0, 0, 0, 0}};
-      const std::vector<std::uint64_t> ancestors[2]{{1, 2, 0, 1, 0, 0}, {10, 17, 0, 0, 0, 0}};
+      // Two children of the first root and one of the second; then a child of each of the two. Four
+      // rows are what `multiply_few` takes.
+      constexpr int width = 2;
+      const std::vector<TokenId> tokens[2]{{4, 9, 4, -1}, {8, 2, -1, -1}};
+      const std::vector<std::int32_t> parents[2]{{0, 0, 0, 0}, {1, 0, 0, 0}};
+      const std::vector<std::uint64_t> ancestors[2]{{0b1, 0b10, 0b1, 0}, {0b110, 0b1001, 0, 0}};
       std::vector<std::vector<float>> levels[2];
       for (std::size_t l = 0; l < 2; ++l) {
         DeviceBuffer<TokenId> of_tokens(tokens[l]);
@@ -218,8 +219,6 @@ TEST_CASE("EagleDraft, the levels of a tree: their states are those of the host'
                           .ancestors = of_ancestors.data()};
         levels[l]      = on.run(level, hidden);
       }
-      static_assert(size == 6);
-
       const std::size_t h = on.config.hidden_size;
       const auto part     = [&](const std::vector<float>& of, std::size_t row) {
         return std::vector<float>(of.begin() + static_cast<std::ptrdiff_t>(row * h),
