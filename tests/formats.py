@@ -21,7 +21,7 @@ TOOL = {"name": "get_weather", "description": "Weather forecast for a city.",
 def main() -> int:
     page = (ROOT / "docs/call_formats.md").read_text(encoding="utf-8")
     source = (ROOT / "include/tooldecode/formats/named_format.ipp").read_text(encoding="utf-8")
-    names = re.findall(r'^ +\{"([^"]+)", ', source, flags=re.MULTILINE)
+    names = re.findall(r'^ {6}\{"([^"]+)",', source, flags=re.MULTILINE)
     listed = re.findall(r"^\| \[([^\]]+)\]\(#", page, flags=re.MULTILINE)
     shown = {name: text for name, _, text in
              re.findall(r"^### (\S+)\n(?:\n[^`\n]*`[^\n]*\n)?\n(`{3,})text\n(.*?)\n\2$", page, flags=re.DOTALL | re.MULTILINE)}

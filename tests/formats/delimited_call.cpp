@@ -223,6 +223,18 @@ TEST_CASE("DelimitedCall::parse of a broken call throws with its byte") {
   }
 }
 
+TEST_CASE("DelimitedCall::plamo_3 writes requests in one section, without white space") {
+  const std::string named = "<|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>";
+  const std::string arguments =
+      "<|plamo:end_tool_name:plamo|><|plamo:begin_tool_arguments:plamo|>"
+      "<|plamo:constrain|>json<|plamo:msg|>";
+  const std::string ended = "<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|>";
+  check(DelimitedCall::plamo_3(), two,
+        "<|plamo:begin_tool_requests:plamo|>" + named + "get_weather" + arguments +
+            "{\"city\": \"Paris\", \"days\": 2}" + ended + named + "m.now" + arguments + "{}" +
+            ended + "<|plamo:end_tool_requests:plamo|>");
+}
+
 TEST_CASE(
     "DelimitedCall of Functionary reads elements, or names of which the prompt begins the first") {
   check(DelimitedCall::functionary_3_1(), two,

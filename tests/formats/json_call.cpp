@@ -309,6 +309,9 @@ TEST_CASE("JsonCall of each family writes calls in its template's white space al
   const std::string g = "{\"name\": \"g\", \"arguments\": {}}";
   const std::vector<std::pair<JsonCall, std::string>> cases{
       {JsonCall::exaone(), "<tool_call>" + f + "</tool_call><tool_call>" + g + "</tool_call>"},
+      {JsonCall::longcat(), "<longcat_tool_call>\n" + f +
+                                "\n</longcat_tool_call>\n<longcat_tool_call>\n" + g +
+                                "\n</longcat_tool_call>"},
       {JsonCall::granite(), "<|tool_call|>[" + f + ", " + g + "]"},
       {JsonCall::nemotron(), "<TOOLCALL>[" + f + ", " + g + "]</TOOLCALL>"},
       {JsonCall::apriel(), "<tool_calls>[" + f + ", " + g + "]</tool_calls>"},

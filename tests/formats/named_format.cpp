@@ -160,15 +160,30 @@ TEST_CASE("NamedFormat writes calls that its parser reads and its constraint acc
 
 TEST_CASE("NamedFormat escapes the text that ends a call where a value holds it") {
   // What each format's reader takes as the end of a call.
-  const std::map<std::string, std::string> ends{
-      {"hermes", "</tool_call>"},        {"exaone", "</tool_call>"},
-      {"nemotron", "</TOOLCALL>"},       {"apriel", "</tool_calls>"},
-      {"qwen3-coder", "</parameter>"},   {"mimo", "</tool_call>"},
-      {"glm", "</arg_value>"},           {"glm-4.7", "</tool_call>"},
-      {"seed-oss", "</seed:tool_call>"}, {"minimax-m2", "</minimax:tool_call>"},
-      {"minicpm5", "</param>"},          {"deepseek-v4", "</｜DSML｜parameter>"},
-      {"cohere-4", "</cofl:tool_call>"}, {"functionary-3.1", "</function>"},
-      {"kimi-k2", "<|tool_call_end|>"},  {"json-fence", "```"}};
+  const std::map<std::string, std::string> ends{{"hermes", "</tool_call>"},
+                                                {"exaone", "</tool_call>"},
+                                                {"nemotron", "</TOOLCALL>"},
+                                                {"apriel", "</tool_calls>"},
+                                                {"qwen3-coder", "</parameter>"},
+                                                {"mimo", "</tool_call>"},
+                                                {"glm", "</arg_value>"},
+                                                {"glm-4.7", "</tool_call>"},
+                                                {"seed-oss", "</seed:tool_call>"},
+                                                {"minimax-m2", "</minimax:tool_call>"},
+                                                {"minicpm5", "</param>"},
+                                                {"deepseek-v4", "</｜DSML｜parameter>"},
+                                                {"dots", "</dots_function_call>"},
+                                                {"step-3", "</steptml:parameter>"},
+                                                {"iquest-q1", "</arg_value>"},
+                                                {"k2-horizon", "</ifm|tool_call>"},
+                                                {"longcat", "</longcat_tool_call>"},
+                                                {"deepseek-v4.1", "</｜DSML｜ parameter>"},
+                                                {"gigachat-3.5", "</｜GCML｜tool_calls>"},
+                                                {"plamo-3", "<|plamo:end_tool_arguments:plamo|>"},
+                                                {"cohere-4", "</cofl:tool_call>"},
+                                                {"functionary-3.1", "</function>"},
+                                                {"kimi-k2", "<|tool_call_end|>"},
+                                                {"json-fence", "```"}};
   const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"o": {"type": "object", "properties": {"k": {"type": "string"}}}}}}])");
   const VocabularyIndex index(test::byte_vocabulary());

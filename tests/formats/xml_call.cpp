@@ -113,6 +113,42 @@ TEST_CASE("XmlCall of each family writes calls in its template's white space alo
        "<minimax:tool_call>\n<invoke name=\"search\">\n<parameter name=\"query\">$Q</parameter>\n"
        "<parameter name=\"limit\">5</parameter>\n<parameter name=\"tags\">[\"x\", 1]</parameter>\n"
        "</invoke>\n<invoke name=\"now\">\n</invoke>\n</minimax:tool_call>"},
+      {XmlCall::dots(),
+       "<dots_function_call>\n<invoke name=\"search\">\n<parameter name=\"query\">$Q</parameter>\n"
+       "<parameter name=\"limit\">5</parameter>\n<parameter name=\"tags\">[\"x\", 1]</parameter>\n"
+       "</invoke>\n<invoke name=\"now\">\n</invoke>\n</dots_function_call>"},
+      {XmlCall::step_3(),
+       "<｜tool_calls_begin｜>\n<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke "
+       "name=\"search\">\n<steptml:parameter name=\"query\">$Q</steptml:parameter>\n"
+       "<steptml:parameter name=\"limit\">5</steptml:parameter>\n"
+       "<steptml:parameter name=\"tags\">[\"x\", 1]</steptml:parameter>\n"
+       "</steptml:invoke><｜tool_call_end｜>\n<｜tool_call_begin｜>function<｜tool_sep｜>"
+       "<steptml:invoke name=\"now\">\n</steptml:invoke><｜tool_call_end｜>\n<｜tool_calls_end｜>"},
+      {XmlCall::iquest_q1(),
+       "<iquest_tool_call>search<arg_key>query</arg_key><arg_value>$Q</arg_value>"
+       "<arg_key>limit</arg_key><arg_value>5</arg_value><arg_key>tags</arg_key>"
+       "<arg_value>[\"x\", 1]</arg_value></iquest_tool_call>"
+       "<iquest_tool_call>now</iquest_tool_call>"},
+      {XmlCall::k2_horizon(),
+       "<ifm|tool_calls>\n<ifm|tool_call>search\n<ifm|arg_key>query</ifm|arg_key>\n"
+       "<ifm|arg_value>$Q</ifm|arg_value>\n<ifm|arg_key>limit</ifm|arg_key>\n"
+       "<ifm|arg_value>5</ifm|arg_value>\n<ifm|arg_key>tags</ifm|arg_key>\n"
+       "<ifm|arg_value>[\"x\", 1]</ifm|arg_value>\n</ifm|tool_call>\n"
+       "<ifm|tool_call>now\n</ifm|tool_call>\n</ifm|tool_calls>"},
+      {XmlCall::deepseek_v4_1(),
+       "<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"search\">\n"
+       "<｜DSML｜ parameter name=\"query\" string=\"true\">$Q</｜DSML｜ parameter>\n"
+       "<｜DSML｜ parameter name=\"limit\" string=\"false\">5</｜DSML｜ parameter>\n"
+       "<｜DSML｜ parameter name=\"tags\" string=\"false\">[\"x\", 1]</｜DSML｜ parameter>\n"
+       "</｜DSML｜ invoke>\n<｜DSML｜ invoke name=\"now\">\n</｜DSML｜ invoke>\n"
+       "</｜DSML｜ calls>"},
+      {XmlCall::gigachat_3_5(),
+       "<｜GCML｜tool_calls>\n<｜GCML｜invoke name=\"search\">\n"
+       "<｜GCML｜parameter name=\"query\" string=\"true\">$Q</｜GCML｜parameter>\n"
+       "<｜GCML｜parameter name=\"limit\" string=\"false\">5</｜GCML｜parameter>\n"
+       "<｜GCML｜parameter name=\"tags\" string=\"false\">[\"x\", 1]</｜GCML｜parameter>\n"
+       "</｜GCML｜invoke>\n<｜GCML｜invoke name=\"now\">\n</｜GCML｜invoke>\n"
+       "</｜GCML｜tool_calls>"},
       {XmlCall::minicpm5(),
        "<function name=\"search\"><param name=\"query\">$Q</param><param name=\"limit\">5</param>"
        "<param name=\"tags\">[\"x\", 1]</param></function><function name=\"now\"></function>"},

@@ -134,8 +134,10 @@ bool accepts(const ToolCallFSM& machine, const ToolCall& call) {
 TEST_CASE(
     "NamedFormat of parameters that combine objects accepts the arguments that JSON accepts") {
   const std::vector<std::string> elements{
-      "qwen3-coder",   "glm",         "glm-4.7", "mimo",    "seed-oss", "minimax-m2", "minicpm5",
-      "deepseek-v3.2", "deepseek-v4", "kimi-k3", "gemma-4", "cohere-4", "toolken",    "tooldec"};
+      "qwen3-coder",  "glm",      "glm-4.7",       "mimo",        "seed-oss",
+      "minimax-m2",   "minicpm5", "deepseek-v3.2", "deepseek-v4", "deepseek-v4.1",
+      "gigachat-3.5", "dots",     "step-3",        "k2-horizon",  "iquest-q1",
+      "kimi-k3",      "gemma-4",  "cohere-4",      "toolken",     "tooldec"};
   std::map<std::string, int> built, taken;
   int documents = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {

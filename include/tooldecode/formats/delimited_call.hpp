@@ -30,8 +30,8 @@ namespace tooldecode {
 ///                  that are not finite and for more calls than the format allows in an answer;
 ///                  Error{unsupported_name} for a name that holds a delimiter
 /// \par Source      chat templates of DeepSeek-V3, R1 and V3.1, of Devstral Small and of Mistral
-///                  Small 3.2; Moonshot, Kimi-K2, docs/tool_call_guidance.md; Yao et al., ReAct,
-///                  arXiv:2210.03629, as LangChain writes it
+///                  Small 3.2; Moonshot, Kimi-K2, docs/tool_call_guidance.md; vLLM 0.33, parser
+///                  of PLaMo 3; Yao et al., ReAct, arXiv:2210.03629, as LangChain writes it
 struct DelimitedCall {
   std::string section_begin;           ///< before the first call; may be empty
   std::string begin;                   ///< before a name
@@ -62,6 +62,9 @@ struct DelimitedCall {
   /// Mistral since 2025: `[TOOL_CALLS]f[ARGS]{...}`, or with `[CALL_ID]` and nine letters or digits
   /// after the name; `parse` drops them.
   [[nodiscard]] static DelimitedCall mistral();
+  /// `<|plamo:begin_tool_requests:plamo|><|plamo:begin_tool_request:plamo|>` and so on, with
+  /// `begin_tool_name` and `begin_tool_arguments`.
+  [[nodiscard]] static DelimitedCall plamo_3();
   /// `<function=f>{...}</function>`.
   [[nodiscard]] static DelimitedCall functionary_3_1();
   /// `f\n{...}>>>g\n{...}`; text follows `all` and a line end.

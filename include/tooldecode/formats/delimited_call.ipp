@@ -60,6 +60,16 @@ TOOLDECODE_INLINE DelimitedCall DelimitedCall::mistral() {
   return {"", "[TOOL_CALLS]", "[ARGS]", "", "", "", false, false, "[CALL_ID]"};
 }
 
+TOOLDECODE_INLINE DelimitedCall DelimitedCall::plamo_3() {
+  return {"<|plamo:begin_tool_requests:plamo|>",
+          "<|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>",
+          "<|plamo:end_tool_name:plamo|><|plamo:begin_tool_arguments:plamo|>"
+          "<|plamo:constrain|>json<|plamo:msg|>",
+          "<|plamo:end_tool_arguments:plamo|>",
+          "<|plamo:end_tool_request:plamo|>",
+          "<|plamo:end_tool_request:plamo|><|plamo:end_tool_requests:plamo|>"};
+}
+
 TOOLDECODE_INLINE DelimitedCall DelimitedCall::functionary_3_1() {
   return {"", "<function=", ">", "</function>", "", ""};
 }

@@ -90,6 +90,10 @@ struct JsonCall {
 
   /// `<tool_call>{"name": ..., "arguments": {...}}</tool_call>` for each call.
   [[nodiscard]] static JsonCall exaone() { return {"<tool_call>", "</tool_call>", ""}; }
+  /// As hermes, with `longcat_tool_call` for `tool_call`.
+  [[nodiscard]] static JsonCall longcat() {
+    return {"<longcat_tool_call>", "</longcat_tool_call>", "\n"};
+  }
   /// `<|tool_call|>[{"name": ..., "arguments": {...}}, {...}]`.
   [[nodiscard]] static JsonCall granite();
   /// `<TOOLCALL>[{"name": ..., "arguments": {...}}, {...}]</TOOLCALL>`.

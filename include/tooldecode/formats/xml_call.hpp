@@ -59,7 +59,8 @@ using MakeValue = std::function<NodeId(formats::PlainForm form, const std::strin
 ///                  a delimiter, or white space that the format cannot tell from its own
 /// \par Source      chat templates of Qwen3-Coder (and Qwen3.5, MiMo, Nemotron 3 Nano), GLM-4.5 to
 ///                  4.7, Seed-OSS, MiniMax M2, MiniCPM5, Kimi K3, Gemma 4; DeepSeek-V3.2 and V4,
-///                  encoding; XGrammar 0.2, structural tags of Cohere's models
+///                  encoding; XGrammar 0.2, structural tags of Cohere's models and DeepSeek-V4.1;
+///                  SGLang 0.5.23, detectors of dots, Step 3, K2 Horizon, IQuest Q1, GigaChat 3.5
 struct XmlCall {
   std::string begin;               ///< opens a call
   std::string before_name;         ///< may be empty
@@ -100,6 +101,10 @@ struct XmlCall {
   [[nodiscard]] static XmlCall glm();
   /// As `glm`, without line ends.
   [[nodiscard]] static XmlCall glm_4_7();
+  /// As `glm_4_7`, with `iquest_tool_call` for `tool_call`.
+  [[nodiscard]] static XmlCall iquest_q1();
+  /// `<ifm|tool_calls>\n<ifm|tool_call>f\n<ifm|arg_key>a</ifm|arg_key>\n<ifm|arg_value>1` and so on.
+  [[nodiscard]] static XmlCall k2_horizon();
   /// As `qwen3_coder`, without line ends.
   [[nodiscard]] static XmlCall mimo();
   /// `<seed:tool_call>\n<function=f>\n<parameter=a>1</parameter>\n</function>\n</seed:tool_call>`.
@@ -107,6 +112,11 @@ struct XmlCall {
   /// `<minimax:tool_call>\n<invoke name="f">\n<parameter name="a">1</parameter>\n</invoke>\n` and so
   /// on.
   [[nodiscard]] static XmlCall minimax_m2();
+  /// As `minimax_m2`, with `dots_function_call` for `minimax:tool_call`.
+  [[nodiscard]] static XmlCall dots();
+  /// `<｜tool_calls_begin｜>\n<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="f">\n` and
+  /// so on.
+  [[nodiscard]] static XmlCall step_3();
   /// `<function name="f"><param name="a">1</param></function>`.
   [[nodiscard]] static XmlCall minicpm5();
   /// `<｜DSML｜function_calls>\n<｜DSML｜invoke name="f">\n<｜DSML｜parameter name="a" string="false">1`
@@ -114,6 +124,10 @@ struct XmlCall {
   [[nodiscard]] static XmlCall deepseek_v3_2();
   /// As `deepseek_v3_2`, with `tool_calls` for `function_calls`; calls may end a reasoning block.
   [[nodiscard]] static XmlCall deepseek_v4();
+  /// As `deepseek_v4`, with ` calls`, ` invoke` and ` parameter`.
+  [[nodiscard]] static XmlCall deepseek_v4_1();
+  /// As `deepseek_v4`, with `GCML` for `DSML`; calls do not end a reasoning block.
+  [[nodiscard]] static XmlCall gigachat_3_5();
   /// `<|open|>tools<|sep|><|open|>call tool="f" index="1"<|sep|><|open|>argument key="a"
   /// type="number"<|sep|>1<|close|>argument<|sep|><|close|>call<|sep|>` and so on; text is a
   /// response between its own delimiters.

@@ -25,6 +25,21 @@ TOOLDECODE_INLINE XmlCall XmlCall::glm_4_7() {
   return format;
 }
 
+TOOLDECODE_INLINE XmlCall XmlCall::iquest_q1() {
+  XmlCall format = glm_4_7();
+  format.begin   = "<iquest_tool_call>";
+  format.end     = "</iquest_tool_call>";
+  return format;
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::k2_horizon() {
+  XmlCall format{"<ifm|tool_call>",  "", "", "<ifm|arg_key>",   "</ifm|arg_key>", "<ifm|arg_value>",
+                 "</ifm|arg_value>", "", "", "</ifm|tool_call>"};
+  format.section_begin = "<ifm|tool_calls>";
+  format.section_end   = "</ifm|tool_calls>";
+  return format;
+}
+
 TOOLDECODE_INLINE XmlCall XmlCall::mimo() {
   XmlCall format = qwen3_coder();
   format.gap = format.call_gap = format.padding = "";
@@ -41,6 +56,29 @@ TOOLDECODE_INLINE XmlCall XmlCall::minimax_m2() {
                  "</parameter>",    "", "",    "</invoke>"};
   format.section_begin = "<minimax:tool_call>";
   format.section_end   = "</minimax:tool_call>";
+  return format;
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::dots() {
+  XmlCall format       = minimax_m2();
+  format.section_begin = "<dots_function_call>";
+  format.section_end   = "</dots_function_call>";
+  return format;
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::step_3() {
+  XmlCall format{"<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name=\"",
+                 "",
+                 "\">",
+                 "<steptml:parameter name=\"",
+                 "\">",
+                 "",
+                 "</steptml:parameter>",
+                 "",
+                 "",
+                 "</steptml:invoke><｜tool_call_end｜>"};
+  format.section_begin = "<｜tool_calls_begin｜>";
+  format.section_end   = "<｜tool_calls_end｜>";
   return format;
 }
 
@@ -76,6 +114,29 @@ TOOLDECODE_INLINE XmlCall XmlCall::deepseek_v4() {
   format.section_begin = "<｜DSML｜tool_calls>";
   format.section_end   = "</｜DSML｜tool_calls>";
   format.ends_thought  = true;
+  return format;
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::deepseek_v4_1() {
+  XmlCall format       = of_style("deepseek_v4_1_xml");
+  format.begin         = "<｜DSML｜ invoke name=\"";
+  format.after_name    = "\">";
+  format.end           = "</｜DSML｜ invoke>";
+  format.section_begin = "<｜DSML｜ calls>";
+  format.section_end   = "</｜DSML｜ calls>";
+  format.ends_thought  = true;
+  return format;
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::gigachat_3_5() {
+  XmlCall format = deepseek_v4();
+  for (std::string* text :
+       {&format.begin, &format.end, &format.before_key, &format.after_value, &format.section_begin,
+        &format.section_end, &format.style->before_key, &format.style->after_value}) {
+    text->replace(text->find("DSML"), 4, "GCML");
+  }
+  format.style->name  = "gigachat_3_5";
+  format.ends_thought = false;
   return format;
 }
 
