@@ -256,6 +256,8 @@ TEST_CASE(
     CHECK(test::refused(format, tools, "all\nThat is all\n", options) == -1);
     CHECK(test::refused(format, tools, "So, that is all\n", options) == -1);
     CHECK(test::refused(format, tools, "all\nSo.>>>other\n{}", options) >= 0);
+    CHECK(test::refused(format, tools, "all\nSo>>>>m.now\n{}", options) == 9);
+    CHECK(test::refused(format, tools, "all\nSo>> >>>m.now\n{}", options) == -1);
     CHECK(test::refused(format, tools, "m.now\nSo.", options) == 6);
   }
   CHECK(test::refused(format, tools, "So.>>>" + text) == 5);

@@ -491,8 +491,8 @@ TEST_CASE("NamedFormat writes conforming calls that are accepted and read back")
         const bool speaks         = choice == ToolChoice::automatic && !format.only_at_start;
         if (speaks) text = format.before_calls + text;
         // Some marks end a reasoning block.
-        const bool is_told =
-            format.name != "kimi" && format.name != "harmony" && format.name != "deepseek-v4";
+        const bool is_told = format.name != "kimi" && format.name != "harmony" &&
+                             format.name != "deepseek-v4" && format.name != "deepseek-v4.1";
         if (thinks) text = "<think>" + (is_told ? format.trigger : "") + "?</think>\n" + text;
         CAPTURE(text);
         const auto refusal = fsm.find_refusal(text);

@@ -239,6 +239,19 @@ class AnswerBuilder {
     }
     return text;
   }
+  // A text up to the first of some delimiters, with it.
+  [[nodiscard]] static formats::FreeText up_to(formats::FreeText text,
+                                               std::vector<std::string> ends) {
+    text.until = std::move(ends);
+    for (const std::string& delimiter : text.until) std::erase(text.without, delimiter);
+    return text;
+  }
+  [[nodiscard]] formats::FreeText up_to_calls(formats::FreeText text,
+                                              const std::string& delimiter) {
+    auto before = up_to(std::move(text), formats::delimiter_spellings(delimiter));
+    result_.text_ends.insert(result_.text_ends.end(), before.until.begin(), before.until.end());
+    return before;
+  }
   // A text to the end of the answer, or up to calls that may open anywhere.
   //
   // \param is_common  the text ends at each delimiter, whether a call follows or more text
@@ -246,12 +259,6 @@ class AnswerBuilder {
                    bool is_common) {
     const auto marked = [&](const formats::FreeText& one) {
       return grammar_.tagged(mark, grammar_.lexeme(formats::free_text(one)));
-    };
-    const auto up_to = [&](std::vector<std::string> ends) {
-      formats::FreeText before = text;
-      before.until             = std::move(ends);
-      for (const std::string& delimiter : before.until) std::erase(before.without, delimiter);
-      return before;
     };
     const NodeId silent = marked(text);
     ways.push_back(silent);
@@ -264,7 +271,7 @@ class AnswerBuilder {
           if (has_tools_) next.push_back(opening.calls);
           append_text(next, text_behind(opening, ""), formats::mark::more_text, false);
           ways.push_back(grammar_.sequence(
-              {marked(up_to({opening.delimiter})), grammar_.choice(std::move(next))}));
+              {marked(up_to(text, {opening.delimiter})), grammar_.choice(std::move(next))}));
         } else if (has_tools_) {
           ways.push_back(
               grammar_.sequence({silent, grammar_.literal(opening.delimiter), opening.calls}));
@@ -272,9 +279,8 @@ class AnswerBuilder {
       } else if (has_tools_ && (!is_framed() || !parts_.frame.end.empty())) {  // otherwise the
                                                                                // frame identifies
                                                                                // text
-        const formats::FreeText before = up_to(formats::delimiter_spellings(opening.delimiter));
-        result_.text_ends.insert(result_.text_ends.end(), before.until.begin(), before.until.end());
-        ways.push_back(grammar_.sequence({marked(before), in_calls(opening.calls)}));
+        ways.push_back(grammar_.sequence(
+            {marked(up_to_calls(text, opening.delimiter)), in_calls(opening.calls)}));
       }
     }
   }
@@ -282,12 +288,19 @@ class AnswerBuilder {
   // Free text in its frame.
   void append_framed(std::vector<NodeId>& ways) {
     const formats::TextFrame& frame = parts_.frame;
-    const NodeId framed =
-        grammar_.sequence({space_, formats::delimiter(grammar_, frame.begin), free_text(beside_),
-                           formats::delimiter(grammar_, frame.end), space_});
+    const NodeId begun  = grammar_.sequence({space_, formats::delimiter(grammar_, frame.begin)});
+    const NodeId framed = grammar_.sequence(
+        {begun, free_text(beside_), formats::delimiter(grammar_, frame.end), space_});
     std::vector<NodeId> then{grammar_.optional(formats::delimiter(grammar_, frame.last))};
-    if (has_tools_) then.push_back(in_calls(any_calls(true)));
+    if (has_tools_ && !frame.end.empty()) then.push_back(in_calls(any_calls(true)));
     ways.push_back(grammar_.sequence({framed, grammar_.choice(std::move(then))}));
+    if (!has_tools_ || !frame.end.empty()) return;
+    // Otherwise the text ends where calls open first: its last bytes may begin their delimiter.
+    for (const CallOpening& opening : parts_.openings) {
+      if (opening.only_at_start) continue;
+      ways.push_back(grammar_.sequence(
+          {begun, free_text(up_to_calls(beside_, opening.delimiter)), in_calls(opening.calls)}));
+    }
   }
 
   CallGrammar& result_;
