@@ -107,6 +107,9 @@ struct Drafting {
         eagle(test::random_eagle_weights(config, seed)),
         draft(target, config, eagle, tree, ranked) {}
 
+  static SpeculationRoundOptions rounds(const SamplingOptions& sampling) {
+    return {.sequences = 2, .tree = tree, .sampling = sampling, .seed = 4, .slots = slots};
+  }
   static LlamaConfig with_context(LlamaConfig config) {
     config.context_length = slots;
     return config;
@@ -181,7 +184,7 @@ LlamaConfig odd_config() {
 }  // namespace
 
 TEST_CASE("EagleDraft, the levels of a tree: their states are those of the host's EagleModel") {
-  if (test::is_watched()) return;  // rounds under a constraint launch the same kernels
+  if (test::is_left_out()) return;
   test::on_device([] {
     for (const bool is_odd : {false, true}) {
       if (is_odd && test::is_sanitized) continue;
@@ -242,7 +245,7 @@ TEST_CASE("EagleDraft, the levels of a tree: their states are those of the host'
 
 TEST_CASE(
     "EagleDraft, long prompts, in parts and at once: the state after the root is the host's") {
-  if (test::is_watched()) return;  // rounds under a constraint launch the same kernels
+  if (test::is_left_out()) return;
   test::on_device([] {
     Drafting on(test::config_of_three_layers());
     // 257 tokens are two passes, and 65 two parts of one.
@@ -276,12 +279,7 @@ void check_rounds(const SamplingOptions& sampling, int rounds) {
   Drafting on(test::config_of_three_layers());
   const test::FewTokens constraint{.allowed = 0b100'1010'0001'0010};
   StateTable table(constraint, {.sequences = 2, .width = Drafting::tree.width});
-  SpeculationRound round(on.target, on.draft, table,
-                         {.sequences = 2,
-                          .tree      = Drafting::tree,
-                          .sampling  = sampling,
-                          .seed      = 4,
-                          .slots     = Drafting::slots});
+  SpeculationRound round(on.target, on.draft, table, Drafting::rounds(sampling));
   std::vector<std::vector<TokenId>> texts{text_of(6, 7), text_of(test::is_watched() ? 9 : 67, 5)};
   const auto prompts = texts;
   on.read(texts);
@@ -302,7 +300,8 @@ void check_rounds(const SamplingOptions& sampling, int rounds) {
   // The tree has all that the constraint allows of two levels, once their states are known.
   if (rounds > 1) CHECK(*accepted.rbegin() >= 2);
   test::HostJudge host{LlamaModel(on.config, on.weights),
-                       LogitsPipeline({.temperature = sampling.temperature}), 4};
+                       LogitsPipeline({.temperature = sampling.temperature}),
+                       Drafting::rounds(sampling).seed};
   for (std::size_t b = 0; b < 2; ++b) {
     host.judge(prompts[b],
                {texts[b].begin() + static_cast<std::ptrdiff_t>(prompts[b].size()), texts[b].end()},
@@ -329,16 +328,12 @@ TEST_CASE("EagleDraft, rounds under a constraint: emit the host's tokens and kee
 }
 
 TEST_CASE("EagleDraft, a sequence that is not there: stays as it was read") {
-  if (test::is_watched()) return;  // rounds under a constraint launch the same kernels
+  if (test::is_left_out()) return;
   test::on_device([] {
     Drafting on(test::config_of_three_layers());
     const std::vector<std::vector<TokenId>> texts{text_of(6, 7), text_of(9, 5)};
     on.read(texts);
-    SpeculationRound round(on.target, on.draft,
-                           {.sequences = 2,
-                            .tree      = Drafting::tree,
-                            .sampling  = {.temperature = 0},
-                            .slots     = Drafting::slots});
+    SpeculationRound round(on.target, on.draft, Drafting::rounds({.temperature = 0}));
     round.start(0, texts[0].back(), 5);
     const auto verdicts = round.run();
     CHECK(verdicts[1].emitted == 0);
@@ -347,18 +342,14 @@ TEST_CASE("EagleDraft, a sequence that is not there: stays as it was read") {
 }
 
 TEST_CASE("EagleDraft, ranked tokens: only these are drafted") {
-  if (test::is_watched()) return;  // rounds under a constraint launch the same kernels
+  if (test::is_left_out()) return;
   test::on_device([] {
     const std::vector<TokenId> ranked{3, 5, 8, 13, 21, 34, 55, 1, 2, 60, 44, 30};
     Drafting on(test::config_of_three_layers(), ranked);
     CHECK(on.draft.head().rows == 12);
     const std::vector<std::vector<TokenId>> texts{text_of(6, 7), text_of(9, 5)};
     on.read(texts);
-    SpeculationRound round(on.target, on.draft,
-                           {.sequences = 2,
-                            .tree      = Drafting::tree,
-                            .sampling  = {.temperature = 0},
-                            .slots     = Drafting::slots});
+    SpeculationRound round(on.target, on.draft, Drafting::rounds({.temperature = 0}));
     for (int b = 0; b < 2; ++b) {
       const auto& text = texts[static_cast<std::size_t>(b)];
       round.start(b, text.back(), static_cast<int>(text.size()) - 1);

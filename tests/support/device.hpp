@@ -57,6 +57,13 @@ inline bool is_watched() {
 #endif
 }
 
+/// Whether a test is left out because each access is watched, and says so; another test must launch
+/// the same kernels.
+inline bool is_left_out() {
+  if (is_watched()) WARN("left out where races are watched: another test launches these kernels");
+  return is_watched();
+}
+
 /// Numbers of the standard normal distribution times `scale`, rounded to T.
 template <cuda::Number T, class Random>
 std::vector<T> normal_numbers(std::size_t count, Random& random, float scale = 1) {
