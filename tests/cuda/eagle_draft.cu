@@ -388,8 +388,9 @@ TEST_CASE("EagleDraft, wrong arguments: names them") {
                       "config: must be the target's");
     EagleWeights wrong = on.eagle;
     wrong.projection.pop_back();
-    CHECK_THROWS_WITH(EagleDraft<__half>(on.target, on.config, wrong, {}),
-                      "fc: must be [H, 2 H] with a bias of [H] or none, where H is 64");
+    CHECK_THROWS_WITH(
+        EagleDraft<__half>(on.target, on.config, wrong, {}),
+        "fc: 8191 numbers with a bias of 64: must be [H, 2 H] with a bias of [H] or none, where H is 64");
     wrong = on.eagle;
     wrong.layer.down.pop_back();
     CHECK_THROWS_AS(EagleDraft<__half>(on.target, on.config, wrong, {}), Error);

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include <cuda_runtime.h>
@@ -268,16 +267,9 @@ class EagleDraft {
         static_cast<int>(config.head_size) != shape.head.size) {
       throw Error(Errc::shape_mismatch, "config", "must be the target's");
     }
-    const std::size_t width = config.hidden_size;
-    if (weights.projection.size() != 2 * width * width ||
-        (!weights.bias.empty() && weights.bias.size() != width)) {
-      throw Error(
-          Errc::shape_mismatch, "fc",
-          "must be [H, 2 H] with a bias of [H] or none, where H is " + std::to_string(width));
-    }
-    model::check_draft_layer(weights.layer, config, "layers.0.", width);
+    model::check_eagle(weights.projection, weights.bias, weights.layer, config);
     config.layers            = 1;
-    config.intermediate_size = weights.layer.gate.size() / width;
+    config.intermediate_size = weights.layer.gate.size() / config.hidden_size;
     return config;
   }
 

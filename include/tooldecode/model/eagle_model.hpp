@@ -37,6 +37,12 @@ namespace tooldecode::model {
 void check_draft_layer(const LlamaWeights::Layer& layer, const LlamaConfig& config,
                        const std::string& prefix, std::size_t inputs);
 
+/// Checks the sizes of the weights that EAGLE's draft model adds to a target.
+///
+/// \par Errors  Error{shape_mismatch} with the matrix
+void check_eagle(std::span<const float> projection, std::span<const float> bias,
+                 const LlamaWeights::Layer& layer, const LlamaConfig& config);
+
 /// Checks that some weights are so many numbers.
 ///
 /// \par Errors  Error{shape_mismatch} at `name`

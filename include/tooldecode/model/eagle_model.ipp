@@ -60,6 +60,22 @@ TOOLDECODE_INLINE void check_draft_layer(const LlamaWeights::Layer& layer,
   require_numbers(prefix + "mlp.down_proj", layer.down, inner);
 }
 
+TOOLDECODE_INLINE void check_eagle(std::span<const float> projection, std::span<const float> bias,
+                                   const LlamaWeights::Layer& layer, const LlamaConfig& config) {
+  const std::size_t width = config.hidden_size;
+  if (projection.size() != 2 * width * width || (!bias.empty() && bias.size() != width)) {
+    throw Error(Errc::shape_mismatch, "fc",
+                std::to_string(projection.size()) + " numbers with a bias of " +
+                    std::to_string(bias.size()) +
+                    ": must be [H, 2 H] with a bias of [H] or none, where H is " +
+                    std::to_string(width));
+  }
+  check_draft_layer(layer, config, "layers.0.", width);
+  if (!layer.attention_norm.empty()) {
+    require_numbers("layers.0.input_layernorm", layer.attention_norm, width);
+  }
+}
+
 TOOLDECODE_INLINE void require_numbers(const std::string& name, std::span<const float> weights,
                                        std::size_t count) {
   if (weights.size() == count) return;
@@ -87,18 +103,7 @@ TOOLDECODE_INLINE EagleModel::EagleModel(const LlamaModel& target, EagleWeights 
       projection_(std::move(weights.projection)),
       bias_(std::move(weights.bias)),
       layer_{std::move(weights.layer)} {
-  const std::size_t width = hidden_size();
-  if (projection_.size() != 2 * width * width || (!bias_.empty() && bias_.size() != width)) {
-    throw Error(Errc::shape_mismatch, "fc",
-                std::to_string(projection_.size()) + " numbers with a bias of " +
-                    std::to_string(bias_.size()) +
-                    ": must be [H, 2 H] with a bias of [H] or none, where H is " +
-                    std::to_string(width));
-  }
-  model::check_draft_layer(layer_, target.config(), "layers.0.", width);
-  if (!layer_.attention_norm.empty()) {
-    model::require_numbers("layers.0.input_layernorm", layer_.attention_norm, width);
-  }
+  model::check_eagle(projection_, bias_, layer_, target.config());
 }
 
 TOOLDECODE_INLINE EagleModel EagleModel::load(const LlamaModel& target,
