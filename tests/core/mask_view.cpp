@@ -26,6 +26,17 @@ std::uint32_t read_first(std::span<const std::uint32_t> words) {
 
 }  // namespace
 
+TEST_CASE("MaskView::fill of a row with more words than the vocabulary needs leaves these empty") {
+  for (std::size_t size : {0U, 1U, 31U, 32U, 33U, 64U, 95U}) {
+    std::vector<std::uint32_t> words(5, 0xFFFFFFFF);
+    const tooldecode::MaskView mask(words);
+    mask.fill(size);
+    CHECK(mask.count() == size);
+    CHECK(mask.contains(0) == (size > 0));
+  }
+  tooldecode::MaskView().fill(0);
+}
+
 TEST_CASE("MaskView views the memory of containers and arrays of signed or unsigned words") {
   std::vector<std::int32_t> signed_words(3);
   set_first(signed_words);

@@ -119,6 +119,32 @@ TEST_CASE("BatchPass over several sequences gives the states and rows of a pass 
   CHECK(left > 30);
 }
 
+TEST_CASE("BatchPass under masks of fewer tokens than the model's multiplies only allowed rows") {
+  auto config            = td::test::random_llama_config();
+  config.vocabulary_size = 150;  // five words of mask, of which the masks below have two
+  const td::LlamaModel model{config, td::test::random_llama_weights(config, 6)};
+  const td::ModelRef any{model};
+  auto cache = any.make_cache();
+  // On the heap without a byte to spare, so that a sanitizer sees what is read behind it.
+  const std::vector<std::uint32_t> mask(2, ~std::uint32_t{0});
+  std::vector<std::uint32_t> many(4, ~std::uint32_t{0});
+  const Tokens tokens{1, 2, 3};
+  td::decode::BatchPass pass{model};
+  Floats expected(150);
+  auto alone = model.make_cache();
+  model.forward(alone, tokens, expected);
+  for (const td::ConstMaskView words : {td::ConstMaskView(mask), td::ConstMaskView(many)}) {
+    auto fresh = any.make_cache();
+    const std::vector<td::decode::BatchReading> readings{{&fresh, tokens, {}, 2, words}};
+    REQUIRE(pass.run(readings) == 1);
+    const std::span<float> row = pass.row(0);
+    CHECK(row.empty() == (words.count() < 75));
+    for (std::size_t t = 0; t < row.size(); ++t) {
+      if (words.contains(static_cast<td::TokenId>(t))) REQUIRE(row[t] == expected[t]);
+    }
+  }
+}
+
 TEST_CASE("BatchPass over a model without states gives rows; a pass that fails changes no cache") {
   const td::LlamaModel model = td::test::random_llama(4);
   const td::test::OneByOne one{model};

@@ -101,15 +101,17 @@ class MaskView : public std::span<std::uint32_t> {
   /// Allows or forbids a token; requires one within the words. O(1).
   void insert(std::integral auto token) const noexcept { word(token) |= detail::mask_bit(token); }
   void erase(std::integral auto token) const noexcept { word(token) &= ~detail::mask_bit(token); }
-  /// Allows the first `vocabulary_size` tokens and no others.
+  /// Allows the first `vocabulary_size` tokens and no others; requires words for them. More words,
+  /// as rows of engines have, become 0.
   void fill(std::size_t vocabulary_size) const noexcept {
-    for (std::uint32_t& word : *this) word = ~std::uint32_t{0};
-    if (vocabulary_size % 32 != 0) back() = detail::mask_bit(vocabulary_size) - 1;
+    const std::size_t whole = vocabulary_size / 32;
+    for (std::size_t w = 0; w < size(); ++w) (*this)[w] = w < whole ? ~std::uint32_t{0} : 0;
+    if (vocabulary_size % 32 != 0) (*this)[whole] = detail::mask_bit(vocabulary_size) - 1;
   }
   void clear() const noexcept {
     for (std::uint32_t& word : *this) word = 0;
   }
-  /// Union or intersection with a mask of equal length.
+  /// Union or intersection with a mask of equal length; requires it.
   const MaskView& operator|=(ConstMaskView other) const noexcept {
     for (std::size_t w = 0; w < size(); ++w) (*this)[w] |= other[w];
     return *this;
