@@ -4,8 +4,10 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>
@@ -24,6 +26,7 @@
 #include <support/crowded_model.hpp>
 #include <support/random_llama.hpp>
 #include <support/random_model.hpp>
+#include <support/random_table.hpp>
 #include <support/random_tools.hpp>
 
 namespace td = tooldecode;
@@ -118,7 +121,63 @@ td::Output compare(const M& model, const C& constraint, const Tokens& prompt,
   return plain;
 }
 
+/// A table that is past its limits at every state that was not met before it was sealed.
+class SealedTable : public td::test::RandomTable {
+ public:
+  using RandomTable::RandomTable;
+  void seal() { sealed_ = true; }
+  std::size_t refused() const { return *refused_; }
+
+  std::optional<State> advance(State state, td::TokenId token) const {
+    const auto next = RandomTable::advance(state, token);
+    if (next) meet(*next);
+    return next;
+  }
+  void fill_mask(State state, td::MaskView words) const {
+    meet(state);
+    RandomTable::fill_mask(state, words);
+  }
+  std::string jump_forward(State state) const {
+    meet(state);
+    return "a";
+  }
+
+ private:
+  void meet(State state) const {
+    if (!sealed_) {
+      met_->insert(state.row);
+    } else if (!met_->contains(state.row)) {
+      ++*refused_;
+      throw td::Error(td::Errc::limit_exceeded, "state", state.row, "is past the limits");
+    }
+  }
+
+  std::shared_ptr<std::set<int>> met_   = std::make_shared<std::set<int>>();
+  std::shared_ptr<std::size_t> refused_ = std::make_shared<std::size_t>();
+  bool sealed_                          = false;
+};
+
 }  // namespace
+
+TEST_CASE("TreeSpeculation with drafts past the constraint's limits decodes as without drafts") {
+  std::size_t refused = 0;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const RandomModel model{50, {.seed = seed, .spread = 3}};
+    SealedTable table{50, seed};
+    const Tokens prompt{1, 2, 3};
+    const auto options     = random_options(random);
+    const td::Output plain = td::Decoder{model, table}(prompt, options);
+    table.seal();
+    const Oracle oracle{.answer = plain.tokens, .vocabulary = 50, .seed = seed};
+    const td::JumpForwardDrafter forced{[](std::string_view) { return Tokens{1, 2}; }};
+    const td::Decoder decode{model, table, td::TreeSpeculation{td::DrafterGroup{oracle, forced}}};
+    require_equal(decode(prompt, options), plain);
+    refused += table.refused();
+  }
+  CHECK(refused > 50);
+}
 
 TEST_CASE("TreeSpeculation with any drafts, constraint and options decodes as without drafts") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();

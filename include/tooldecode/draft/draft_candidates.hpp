@@ -11,8 +11,26 @@
 
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
+
+namespace tooldecode::draft {
+
+/// Runs `ask`, which asks a constraint about a guessed state. False if that is past the constraint's
+/// limits: plain decoding may never reach the state, so the guess is given up and not the answer.
+template <class Ask>
+[[nodiscard]] bool within_limits(const Ask& ask) {
+  try {
+    ask();
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != Errc::limit_exceeded) throw;
+    return false;
+  }
+}
+
+}  // namespace tooldecode::draft
 
 namespace tooldecode {
 
@@ -20,7 +38,8 @@ namespace tooldecode {
 ///
 /// Several drafters may add to one tree; a token that two of them guess is one node with the higher
 /// probability. A token that the constraint forbids is not added, so verification wastes no node on
-/// it. A token after which only the end can follow is not added either. `best` takes the nodes with
+/// it. A token after which only the end can follow is not added either, nor one that the constraint
+/// cannot decide within its limits. `best` takes the nodes with
 /// the highest scores; a node's score is the sum of the log-probabilities along its path. A
 /// parent's score is never below its children's and ties go to the node added first, so every
 /// chosen node has its parent.
@@ -79,7 +98,8 @@ class DraftCandidates {
       }
     }
     if (nodes_[parent].depth >= max_depth_) return std::nullopt;
-    const auto state = constraint_->advance(nodes_[parent].state, token);
+    std::optional<State> state;
+    (void)draft::within_limits([&] { state = constraint_->advance(nodes_[parent].state, token); });
     if (!state || constraint_->is_finished(*state)) return std::nullopt;
     nodes_.push_back({.token           = token,
                       .state           = *state,

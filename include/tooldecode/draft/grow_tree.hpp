@@ -51,7 +51,11 @@ void grow_tree(DraftCandidates<C>& candidates, const H& head, std::size_t depth,
     std::vector<TokenMask> allowed(frontier.size(), TokenMask(constraint.vocabulary_size()));
     std::vector<ConstMaskView> masks;
     for (std::size_t i = 0; i < frontier.size(); ++i) {
-      constraint.fill_mask(candidates.state(frontier[i].node), allowed[i].words());
+      if (!within_limits([&] {
+            constraint.fill_mask(candidates.state(frontier[i].node), allowed[i].words());
+          })) {
+        allowed[i].words().clear();
+      }
       masks.push_back(std::as_const(allowed[i]).words());
     }
     const auto best = head.project_topk(states, children(level), masks);

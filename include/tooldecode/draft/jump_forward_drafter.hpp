@@ -61,7 +61,9 @@ class JumpForwardDrafter {
     const auto step = static_cast<float>(std::log(options_.probability));
     for (const std::size_t leaf : candidates.best_nodes(context.max_nodes)) {
       if (!candidates.is_leaf(leaf)) continue;
-      const std::string text = context.constraint.jump_forward(candidates.state(leaf));
+      std::string text;
+      (void)draft::within_limits(
+          [&] { text = context.constraint.jump_forward(candidates.state(leaf)); });
       if (text.empty()) continue;
       std::optional<std::size_t> node = leaf;
       for (const TokenId token : encode_(text)) {

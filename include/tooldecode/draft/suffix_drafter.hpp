@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -87,7 +88,9 @@ class SuffixDrafter {
       if (at.depth == options_.length || at.path < min) continue;
       std::vector<Grown> next = split(at);
       std::erase_if(next, [&](const Grown& child) {
-        const auto state = context.constraint.advance(candidates.state(at.node), child.token);
+        std::optional<typename C::State> state;
+        (void)draft::within_limits(
+            [&] { state = context.constraint.advance(candidates.state(at.node), child.token); });
         return !state || context.constraint.is_finished(*state);
       });
       weigh(at, next);

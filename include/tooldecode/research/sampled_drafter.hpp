@@ -17,6 +17,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/philox.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/draft/draft_candidates.hpp>
 #include <tooldecode/draft/draft_head.hpp>
 #include <tooldecode/draft/draft_state.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
@@ -104,7 +105,7 @@ class SampledDrafter {
       std::vector<Open<C>> next;
       for (std::size_t i = 0; i < level.nodes.size(); ++i) {
         const Open<C>& at = level.nodes[i];
-        constraint.fill_mask(at.state, mask.words());
+        if (!draft::within_limits([&] { constraint.fill_mask(at.state, mask.words()); })) continue;
         const auto guess = std::span<const float>(level.guesses).subspan(i * width, width);
         std::vector<std::size_t> drawn;
         const std::size_t room            = context.max_nodes - tree.size();
@@ -115,7 +116,8 @@ class SampledDrafter {
           const TokenId token    = distribution.tokens[one];
           const auto surprise    = static_cast<float>(-std::log(distribution.probabilities[one]));
           const std::size_t node = tree.add(at.node, token, tree.score(at.node) - surprise);
-          const auto state       = constraint.advance(at.state, token);
+          std::optional<typename C::State> state;
+          (void)draft::within_limits([&] { state = constraint.advance(at.state, token); });
           if (state && !constraint.is_finished(*state)) next.push_back({node, i, *state});
         }
         tree.set_proposal(at.node, std::move(distribution));
