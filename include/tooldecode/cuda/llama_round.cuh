@@ -124,10 +124,16 @@ class RankedRows {
  public:
   /// \param tokens  empty: all
   RankedRows(const std::vector<TokenId>& tokens, int vocabulary) : tokens_(tokens) {
+    std::vector<bool> seen(static_cast<std::size_t>(vocabulary));
     for (const TokenId token : tokens) {
-      if (token >= 0 && token < vocabulary) continue;
-      throw Error(Errc::unknown_token, "ranked", token,
-                  "must be one of the model's vocabulary, below " + std::to_string(vocabulary));
+      if (token < 0 || token >= vocabulary) {
+        throw Error(Errc::unknown_token, "ranked", token,
+                    "must be one of the model's vocabulary, below " + std::to_string(vocabulary));
+      }
+      if (seen[static_cast<std::size_t>(token)]) {
+        throw Error(Errc::invalid_option, "ranked", token, "must be there once");
+      }
+      seen[static_cast<std::size_t>(token)] = true;
     }
   }
   template <HalfNumber T>
@@ -289,7 +295,8 @@ __global__ void begin_early_exit(const std::int32_t* lengths, std::int32_t* afte
 /// \par Complexity  as LlamaLayers, for its layers
 /// \par Threads     a value of one owner; refers to the target, on whose stream it runs
 /// \par Errors      constructor: Error{invalid_option} for layers or a width out of range,
-///                  {unknown_token} for a ranked token; {device_failure}
+///                  {unknown_token} for a ranked token and {invalid_option} for one that is
+///                  there twice; {device_failure}
 /// \par Source      Elhoushi et al., LayerSkip, arXiv:2404.16710, section 4.3
 template <HalfNumber T>
 class EarlyExitDraft {

@@ -168,6 +168,8 @@ struct StateTableCounts {
 template <ConstraintPolicy C>
 class StateTable {
   using State = typename C::State;
+  static_assert(std::has_unique_object_representations_v<State>,
+                "StateTable: the constraint's State has padding; make its bytes members");
 
  public:
   StateTable(const C& constraint, const StateTableOptions& options)

@@ -42,7 +42,7 @@ namespace tooldecode {
 /// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3; names, section 3.2
 class ToolDecMachine {
  public:
-  enum class Phase : std::uint8_t {
+  enum class Phase : std::uint32_t {  // as wide as what stands before it, so a State has no padding
     text,
     trigger,  ///< tool mode, while the trigger is written
     calls,
