@@ -24,7 +24,7 @@ function(tooldecode_add_c target)
   add_library(${target} ${ARGN} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${objects}>)
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
   target_include_directories(${target} INTERFACE
-    $<BUILD_INTERFACE:$<TARGET_PROPERTY:tooldecode::header_only,INTERFACE_INCLUDE_DIRECTORIES>>)
+    $<BUILD_INTERFACE:$<TARGET_PROPERTY:tooldecode::headers,INTERFACE_INCLUDE_DIRECTORIES>>)
   target_link_libraries(${target} PRIVATE tooldecode::vocabulary $<TARGET_NAME_IF_EXISTS:Threads::Threads>)
   get_target_property(type ${target} TYPE)
   if(type STREQUAL "SHARED_LIBRARY")

@@ -43,9 +43,11 @@ if(NOT CMAKE_VERSION VERSION_LESS 3.25)
 endif()
 set(BUILD_TESTING OFF)
 set(EIGEN_BUILD_DOC OFF)
-set(without)
-tooldecode_dependency(Eigen3 https://gitlab.com/libeigen/eigen.git 3.4.0
-                      libeigen3-dev eigen eigen3 3.4)
+if(TOOLDECODE_DECODE)
+  set(without "-DTOOLDECODE_DEVELOPER=OFF -DTOOLDECODE_DECODE=OFF")
+  tooldecode_dependency(Eigen3 https://gitlab.com/libeigen/eigen.git 3.4.0
+                        libeigen3-dev eigen eigen3 3.4)
+endif()
 
 if(TOOLDECODE_DEVELOPER)
   if(TOOLDECODE_TESTS)
@@ -80,7 +82,7 @@ else()
   find_package(Threads QUIET)
 endif()
 
-# Who adds this folder to a project links what the library links. (find_package(... GLOBAL) needs CMake 3.24.)
+# A project that adds this folder sees the targets that the library links. (find_package(... GLOBAL) needs CMake 3.24.)
 get_property(found DIRECTORY PROPERTY IMPORTED_TARGETS)
 foreach(target IN LISTS found)
   set_target_properties(${target} PROPERTIES IMPORTED_GLOBAL TRUE)

@@ -30,7 +30,7 @@ add_library(tooldecode_late_collection INTERFACE)
 target_compile_options(tooldecode_late_collection INTERFACE
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=500000>)
 
-foreach(target tooldecode tooldecode_vocabulary)
+foreach(target tooldecode_constrain tooldecode tooldecode_vocabulary)
   if(TARGET ${target})
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:tooldecode_warnings> $<BUILD_INTERFACE:tooldecode_native>
       $<BUILD_INTERFACE:tooldecode_late_collection>)
@@ -62,7 +62,7 @@ exec '${TOOLDECODE_CCACHE}' \"$@\"
       set(CMAKE_${language}_COMPILER_LAUNCHER ${launcher})
     endif()
   endforeach()
-  foreach(target tooldecode tooldecode_vocabulary tooldecode_c_objects)  # which are there already
+  foreach(target tooldecode_constrain tooldecode tooldecode_vocabulary tooldecode_c_objects)  # which are there already
     if(TARGET ${target})
       set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
     endif()

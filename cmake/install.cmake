@@ -5,15 +5,25 @@ set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/tooldecode)
 install(DIRECTORY include/tooldecode DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.ipp" PATTERN "*.cuh" PATTERN "*.h")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(TARGETS tooldecode_header_only tooldecode EXPORT tooldecode ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(EXPORT tooldecode NAMESPACE tooldecode:: FILE tooldecodeTargets.cmake
+install(TARGETS tooldecode_headers tooldecode_constrain EXPORT tooldecode_constrain
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT tooldecode_constrain NAMESPACE tooldecode:: FILE tooldecodeConstrainTargets.cmake
         DESTINATION ${package_dir})
+set(pc_names tooldecode-constrain)
+set(pc_all tooldecode-constrain)
+if(TARGET tooldecode)  # by itself: a machine that lacks Eigen can use the rest
+  install(TARGETS tooldecode_header_only tooldecode EXPORT tooldecode ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT tooldecode NAMESPACE tooldecode:: FILE tooldecodeTargets.cmake
+          DESTINATION ${package_dir})
+  list(APPEND pc_names tooldecode)
+  set(pc_all tooldecode)
+endif()
 if(TARGET tooldecode_vocabulary)  # by itself: a machine that lacks PCRE2 can use the rest
   install(TARGETS tooldecode_vocabulary EXPORT tooldecode_vocabulary ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT tooldecode_vocabulary NAMESPACE tooldecode:: FILE tooldecodeVocabularyTargets.cmake
           DESTINATION ${package_dir})
 endif()
-set(pc_names tooldecode tooldecode-vocabulary)
+list(APPEND pc_names tooldecode-vocabulary)
 if(TARGET tooldecode_c_shared)
   install(TARGETS tooldecode_c_shared tooldecode_c_static
           RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}

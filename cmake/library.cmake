@@ -1,7 +1,9 @@
 # The library's targets, in its two forms:
 #
-#   tooldecode::tooldecode    what is not generic, compiled once into a static library (TOOLDECODE_COMPILED)
-#   tooldecode::vocabulary    the same with what reads tokenizers, which needs PCRE2
+#   tooldecode::constrain     what is not generic of <tooldecode/constrain.hpp> and <tooldecode/grammars.hpp>, compiled once
+#                             into a static library (TOOLDECODE_COMPILED); needs nothing else
+#   tooldecode::tooldecode    the same of all headers, which needs Eigen
+#   tooldecode::vocabulary    what reads tokenizers, which needs PCRE2, and the one above
 #   tooldecode::header_only   an include path: every file that includes a header compiles what it uses of it
 #   tooldecode::compiled      the first one's name in 0.2, to go in 0.4
 #
@@ -10,6 +12,7 @@
 # request at -Og; what is read once for a constraint at -O1, in two thirds of the time (a constraint is then built in 1.03 of
 # it); what makes masks and decodes at -O2, which is as fast as -O3. What is left are products of matrices, at what the
 # build type has. benchmarks/constraint measures it.
+set(tooldecode_layers_of_constrain core text vocabulary grammar mask schema ebnf tools formats constraint)
 set(tooldecode_layers_at_Og consistency execute)
 set(tooldecode_layers_at_O1 text ebnf schema tools formats vocabulary research)
 set(tooldecode_layers_at_O2 core grammar mask constraint decode)
@@ -50,31 +53,50 @@ function(tooldecode_sources variable list)
   set(${variable} ${sources} PARENT_SCOPE)
 endfunction()
 
-add_library(tooldecode_header_only INTERFACE)
-add_library(tooldecode::header_only ALIAS tooldecode_header_only)
-set_target_properties(tooldecode_header_only PROPERTIES EXPORT_NAME header_only)
-target_compile_features(tooldecode_header_only INTERFACE cxx_std_20)
-target_include_directories(tooldecode_header_only INTERFACE
+add_library(tooldecode_headers INTERFACE)
+add_library(tooldecode::headers ALIAS tooldecode_headers)
+set_target_properties(tooldecode_headers PROPERTIES EXPORT_NAME headers)
+target_compile_features(tooldecode_headers INTERFACE cxx_std_20)
+target_include_directories(tooldecode_headers INTERFACE
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(tooldecode_header_only INTERFACE Eigen3::Eigen)
 
 tooldecode_sources(sources impl.hpp)
-add_library(tooldecode STATIC ${sources})
-add_library(tooldecode::tooldecode ALIAS tooldecode)
-add_library(tooldecode::compiled ALIAS tooldecode)
-target_compile_definitions(tooldecode PUBLIC TOOLDECODE_COMPILED)
-target_link_libraries(tooldecode PUBLIC tooldecode_header_only)
-set_target_properties(tooldecode PROPERTIES POSITION_INDEPENDENT_CODE ON)
+set(sources_of_constrain)
+foreach(layer IN LISTS tooldecode_layers_of_constrain)
+  list(APPEND sources_of_constrain ${CMAKE_CURRENT_BINARY_DIR}/library/${layer}.cpp)
+endforeach()
+list(REMOVE_ITEM sources ${sources_of_constrain})
+add_library(tooldecode_constrain STATIC ${sources_of_constrain})
+add_library(tooldecode::constrain ALIAS tooldecode_constrain)
+target_compile_definitions(tooldecode_constrain PUBLIC TOOLDECODE_COMPILED)
+target_link_libraries(tooldecode_constrain PUBLIC tooldecode_headers)
+set_target_properties(tooldecode_constrain PROPERTIES EXPORT_NAME constrain POSITION_INDEPENDENT_CODE ON)
 
-# Reading tokenizers needs PCRE2 as well, and so does the C interface, which reads them.
+if(TOOLDECODE_DECODE)
+  add_library(tooldecode_header_only INTERFACE)
+  add_library(tooldecode::header_only ALIAS tooldecode_header_only)
+  set_target_properties(tooldecode_header_only PROPERTIES EXPORT_NAME header_only)
+  target_link_libraries(tooldecode_header_only INTERFACE tooldecode_headers Eigen3::Eigen)
+
+  add_library(tooldecode STATIC ${sources})
+  add_library(tooldecode::tooldecode ALIAS tooldecode)
+  add_library(tooldecode::compiled ALIAS tooldecode)
+  target_link_libraries(tooldecode PUBLIC tooldecode_constrain tooldecode_header_only)
+  set_target_properties(tooldecode PROPERTIES POSITION_INDEPENDENT_CODE ON)
+endif()
+
+# Reading tokenizers needs PCRE2, and so does the C interface, which reads them.
 if(TARGET PCRE2::8BIT)
   tooldecode_sources(sources vocabulary/impl.hpp)
   add_library(tooldecode_vocabulary STATIC ${sources})
   add_library(tooldecode::vocabulary ALIAS tooldecode_vocabulary)
   set_target_properties(tooldecode_vocabulary PROPERTIES EXPORT_NAME vocabulary POSITION_INDEPENDENT_CODE ON)
-  target_link_libraries(tooldecode_vocabulary PUBLIC tooldecode
+  target_link_libraries(tooldecode_vocabulary PUBLIC $<TARGET_NAME_IF_EXISTS:tooldecode::tooldecode> tooldecode_constrain
     $<BUILD_INTERFACE:PCRE2::8BIT> $<INSTALL_INTERFACE:PCRE2::8BIT>)
 
+  if(NOT TOOLDECODE_DECODE)
+    return()
+  endif()
   # Installed in both types, for programs that find it without CMake.
   option(TOOLDECODE_C "Build and install the library of the C interface, shared and static" ${PROJECT_IS_TOP_LEVEL})
   include(cmake/c_interface.cmake)

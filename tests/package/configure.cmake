@@ -35,7 +35,7 @@ foreach(package
     "httplib=libcpp-httplib-dev=TOOLDECODE_DEVELOPER"
     "ZLIB=zlib1g-dev=TOOLDECODE_DEVELOPER"
     "PCRE2=libpcre2-dev=TOOLDECODE_DEVELOPER"
-    "Eigen3=libeigen3-dev=")
+    "Eigen3=libeigen3-dev=TOOLDECODE_DECODE")
   string(REPLACE "=" ";" package "${package}")
   list(POP_FRONT package name debian option)
   configure(${ROOT} developer -DCMAKE_DISABLE_FIND_PACKAGE_${name}=ON)
@@ -44,11 +44,13 @@ foreach(package
          said MATCHES "${name} is not installed and cannot be fetched: install ${debian} \\(Debian\\), ")
   expect("and nothing about fetching it" NOT said MATCHES "FetchContent|CMake step")
   if(option)
-    expect("how to do without ${name}" said MATCHES "or configure with -D${option}=OFF")
-    configure(${ROOT} developer -DCMAKE_DISABLE_FIND_PACKAGE_${name}=ON -D${option}=OFF)
+    expect("how to do without ${name}" said MATCHES "or configure with (-DTOOLDECODE_DEVELOPER=OFF )?-D${option}=OFF")
+    string(REGEX MATCHALL "-DTOOLDECODE_[A-Z]+=OFF" options "${said}")
+    configure(${ROOT} developer -DCMAKE_DISABLE_FIND_PACKAGE_${name}=ON ${options})
     expect("-D${option}=OFF does without ${name}" status EQUAL 0)
   endif()
-  configure(${ROOT} developer -DCMAKE_DISABLE_FIND_PACKAGE_${name}=OFF -DTOOLDECODE_TESTS=ON -DTOOLDECODE_DEVELOPER=ON)
+  configure(${ROOT} developer -DCMAKE_DISABLE_FIND_PACKAGE_${name}=OFF -DTOOLDECODE_TESTS=ON -DTOOLDECODE_DEVELOPER=ON
+            -DTOOLDECODE_DECODE=ON)
 endforeach()
 expect("a machine that has everything again" status EQUAL 0)
 
@@ -63,3 +65,15 @@ configure(${user} package_without -DWAY=find_package -DINSTALLED=${PREFIX}
           -DCMAKE_DISABLE_FIND_PACKAGE_PCRE2=ON)
 expect("the package without PCRE2" NOT status EQUAL 0)
 expect("says so" said MATCHES "tooldecode::vocabulary, which reads tokenizers, needs PCRE2: install libpcre2-dev")
+
+# Masks without Eigen: built by themselves, and taken out of a package that has all.
+configure(${ROOT} constrain_without -DTOOLDECODE_DEVELOPER=OFF -DTOOLDECODE_DECODE=OFF -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
+expect("masks alone need no Eigen" status EQUAL 0)
+configure(${ROOT} constrain_without -DTOOLDECODE_DEVELOPER=ON)
+expect("what a developer builds needs all" NOT status EQUAL 0)
+expect("and says which option" said MATCHES "TOOLDECODE_DEVELOPER needs TOOLDECODE_DECODE")
+configure(${user} constrain_package -DWAY=constrain -DINSTALLED=${PREFIX} -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
+expect("the package's component constrain needs no Eigen" status EQUAL 0)
+configure(${user} package_without_eigen -DWAY=find_package -DINSTALLED=${PREFIX} -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
+expect("the package without Eigen" NOT status EQUAL 0)
+expect("says so" said MATCHES "Eigen3")

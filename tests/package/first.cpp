@@ -94,7 +94,7 @@ bool batch() {
 
   //! [prepare]
   td::ThreadPool idle(1);
-  idle.submit([calls] { (void)calls.grammar().prepare(calls.initial()); });
+  idle.submit([calls] { (void)calls.prepare(calls.initial()); });
   //! [prepare]
 
   //! [tree]

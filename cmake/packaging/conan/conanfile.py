@@ -1,6 +1,7 @@
 """Conan 2: conan create cmake/packaging/conan -s compiler.cppstd=20 --build=missing
 
-The option `vocabulary` adds PCRE2, and with it the component that reads tokenizers.
+The option `decode` adds Eigen, and with it all that makes no masks; `vocabulary` adds PCRE2, and with it the component that
+reads tokenizers.
 """
 import pathlib
 import re
@@ -18,8 +19,8 @@ class TooldecodeRecipe(ConanFile):
     topics = ("llm", "constrained-decoding", "tool-calling")
     package_type = "static-library"
     settings = "os", "arch", "compiler", "build_type"
-    options = {"vocabulary": [True, False]}
-    default_options = {"vocabulary": True}
+    options = {"decode": [True, False], "vocabulary": [True, False]}
+    default_options = {"decode": True, "vocabulary": True}
     no_copy_source = True
 
     def set_version(self):
@@ -34,7 +35,8 @@ class TooldecodeRecipe(ConanFile):
             copy(self, pattern, self._root(), self.export_sources_folder)
 
     def requirements(self):
-        self.requires("eigen/[>=3.4 <4]", transitive_headers=True)
+        if self.options.decode:
+            self.requires("eigen/[>=3.4 <4]", transitive_headers=True)
         if self.options.vocabulary:
             self.requires("pcre2/[>=10.40 <11]", transitive_headers=True, transitive_libs=True)
 
@@ -49,6 +51,7 @@ class TooldecodeRecipe(ConanFile):
         toolchain = CMakeToolchain(self)
         toolchain.user_presets_path = False
         toolchain.variables["TOOLDECODE_DEVELOPER"] = False
+        toolchain.variables["TOOLDECODE_DECODE"] = bool(self.options.decode)
         toolchain.variables["TOOLDECODE_C"] = False
         if not self.options.vocabulary:
             toolchain.variables["CMAKE_DISABLE_FIND_PACKAGE_PCRE2"] = True
@@ -68,17 +71,23 @@ class TooldecodeRecipe(ConanFile):
         self.cpp_info.bindirs = []
         self.cpp_info.set_property("cmake_target_name", "tooldecode::all")  # its own name is a component's
         self.cpp_info.set_property("pkg_config_name", "tooldecode-all")
-        core = self.cpp_info.components["core"]
-        core.set_property("cmake_target_name", "tooldecode::tooldecode")
-        core.set_property("pkg_config_name", "tooldecode")
-        core.requires = ["eigen::eigen"]
-        core.libs = ["tooldecode"]
-        core.defines = ["TOOLDECODE_COMPILED"]
-        core.bindirs = []
+        constrain = self.cpp_info.components["constrain"]
+        constrain.set_property("cmake_target_name", "tooldecode::constrain")
+        constrain.set_property("pkg_config_name", "tooldecode-constrain")
+        constrain.libs = ["tooldecode_constrain"]
+        constrain.defines = ["TOOLDECODE_COMPILED"]
+        constrain.bindirs = []
+        if self.options.decode:
+            core = self.cpp_info.components["core"]
+            core.set_property("cmake_target_name", "tooldecode::tooldecode")
+            core.set_property("pkg_config_name", "tooldecode")
+            core.requires = ["constrain", "eigen::eigen"]
+            core.libs = ["tooldecode"]
+            core.bindirs = []
         if self.options.vocabulary:
             vocabulary = self.cpp_info.components["vocabulary"]
             vocabulary.set_property("cmake_target_name", "tooldecode::vocabulary")
             vocabulary.set_property("pkg_config_name", "tooldecode-vocabulary")
-            vocabulary.requires = ["core", "pcre2::pcre2-8"]
+            vocabulary.requires = ["core" if self.options.decode else "constrain", "pcre2::pcre2-8"]
             vocabulary.libs = ["tooldecode_vocabulary"]
             vocabulary.bindirs = []
