@@ -491,17 +491,14 @@ def schemas_measured(name: str) -> tuple[str, int, int]:
     return percent(one["right"] / reached), one["wrong"], reached
 
 
-def drafts_measured() -> tuple[dict, dict, dict]:
-    """Constrained calls of SmolLM2 with all drafters: acceptance with drafts and without, speed with drafts."""
+def drafts_measured() -> tuple[dict, dict]:
+    """Constrained calls of SmolLM2, timed: without drafts, and with all drafters."""
     drafts = results("fr_spec_smollm2")
     assert drafts["answers_that_differ"] == 0
-
-    def called(what: str, way: str) -> dict:
-        ways = {one["way"]: one["domains"] for one in drafts[what]}
-        return next(domain for domain in ways[way] if domain["domain"] == "tools, constrained")
-
-    everything = "EAGLE, K = V/4, context, lookup, forced"
-    return called("acceptance", everything), called("acceptance", "none"), called("speed", everything)
+    ways = {one["way"]: one["domains"] for one in drafts["speed"]}
+    plain, drafted = (next(domain for domain in ways[way] if domain["domain"] == "tools, constrained")
+                      for way in ("plain", "EAGLE, K = V/4, context, lookup, forced"))
+    return plain, drafted
 
 
 def before_table() -> str:
@@ -519,44 +516,52 @@ def before_table() -> str:
 def measured_table() -> str:
     """The rows of README.md."""
     found = results("peers")
-    bfcl, usual, peers = found["bfcl"], found["bfcl_default"], found["made_by"]["peers"]
+    bfcl, peers = found["bfcl"], found["made_by"]["peers"]
     us = lambda one, measure, what: peers_report.number(one[measure][what])  # noqa: E731
-    cold = lambda name: (f"{us(usual[name], 'build_first_mask_us', 'p50')} us, {us(usual[name], 'next_mask_us', 'mean')} us "  # noqa: E731
-                         f"({us(usual[name], 'next_mask_us', 'p99')} us)")
+    cold = lambda name: (f"{us(bfcl[name], 'build_first_mask_us', 'p50')} us, {us(bfcl[name], 'next_mask_us', 'mean')} us "  # noqa: E731
+                         f"({us(bfcl[name], 'next_mask_us', 'p99')} us)")
+    assert all(bfcl[name]["right"] == bfcl[name]["schemas"] for name in ("tooldecode", "llguidance", "xgrammar"))
+    inside = results("engines")["results"]["vllm"]["bfcl"]["first_visits"]["fill"]
     schemas = {name: schemas_measured(name) for name in ("tooldecode", "llguidance", "xgrammar")}
-    drafted, plain, speed = drafts_measured()
+    pruned = {one["way"]: one for one in results("pruned_eagle")["ways"]}
+    few, whole = pruned["K = 8192"], pruned["K = V"]
+    few_ends = drawn([few, pruned["plain"]], few, lambda a, b: (a[0] / a[2]) / (b[0] / b[2]))
     calls, votes = call_speed(), pooled_votes()["all"]
     rows, before, after, larger = larger_votes()
     return table(["what", "measured", "limits"], [
         ["cold: median first mask of a new constraint, then each next mask, mean (p99)",
          f"{cold('tooldecode')}; llguidance {cold('llguidance')}; XGrammar {cold('xgrammar')}",
-         f"{usual['tooldecode']['schemas']} BFCL tools, any order of keys (llguidance: documented order), free spacing, Qwen2's "
+         f"{bfcl['tooldecode']['schemas']} BFCL tools, which all three enforce; documented order of keys, fixed spacing, Qwen2's "
          f"vocabulary, 1 thread; llguidance {peers['llguidance']}, XGrammar {peers['xgrammar']}, whose first mask with a filled "
          f"compiler cache takes {us(bfcl['xgrammar_warm'], 'build_first_mask_us', 'p50')} us"],
+        ["the same next masks inside vLLM: median, mean (p99)",
+         "; ".join(f"{words}{inside[name]['median']:.1f} us, {inside[name]['mean']:.1f} us ({inside[name]['p99']:.0f} us)"
+                   for name, words in (("tooldecode", ""), ("llguidance", "llguidance "), ("xgrammar", "XGrammar "))),
+         f"{inside['tooldecode']['count']} masks through vLLM's own classes"],
         ["all masks of all texts of a constraint, mean (p99)",
          "; ".join(f"{words}{us(bfcl[name], 'mask_us', 'mean')} us ({us(bfcl[name], 'mask_us', 'p99')} us)" for name, words in
                    (("tooldecode", ""), ("llguidance", "llguidance "), ("xgrammar", "XGrammar "))),
-         "the same tools and engines; documented order, fixed spacing; most states were met before"],
+         "the tools and engines of the first row; most states were met before"],
         ["JSONSchemaBench: schemas with every verdict right; schemas silently wrong",
          "; ".join(f"{words} {schemas[name][0]}, {schemas[name][1]}"
                    for name, words in (("tooldecode", "tooldecode"), ("llguidance", "llguidance"), ("xgrammar", "XGrammar"))),
          f"{schemas['tooldecode'][2]} schemas; XGrammar reached {schemas['xgrammar'][2]} of them in its time; tooldecode refuses "
          f"{found['jsonschemabench']['tooldecode']['refused']}"],
         ["constrained calls in tokens per second, llama.cpp without a grammar being 1",
-         f"{calls[SIZED]['tokens_per_second_to_plain']:.2f}; llama.cpp with its n-gram drafts "
-         f"{calls['no grammar, its n-gram drafts']['tokens_per_second_to_plain']:.2f}, with its grammar "
-         f"{calls['llama.cpp, its grammar, best token first']['tokens_per_second_to_plain']:.2f}",
-         f"only {calls[SIZED]['calls']} BFCL calls; Qwen2.5-Coder-0.5B Q4_K_M on 2 CPU threads, greedy; without the prompt"],
+         f"{calls[FORCED]['tokens_per_second_to_plain']:.2f}; llama.cpp with its grammar "
+         f"{calls[ITS_GRAMMAR]['tokens_per_second_to_plain']:.2f}, with its n-gram drafts "
+         f"{calls['no grammar, its n-gram drafts']['tokens_per_second_to_plain']:.2f}",
+         f"{calls[FORCED]['calls']} BFCL calls, {calls[FORCED]['right']} right, and with llama.cpp's grammar "
+         f"{calls[ITS_GRAMMAR]['right']}; Qwen2.5-Coder-0.5B Q4_K_M on 2 CPU threads, greedy; without the prompt"],
         ["calls voted on under several orders of their parameters: rows with a wrong value, of one order and of all",
          f"Qwen2.5-Coder-0.5B {votes['value_errors'][0]} and {votes['value_errors'][1]} of {votes['samples']}, "
          f"{percent(votes['reduction'])} fewer; 1.5B {before} and {after} of {rows}, {percent(larger['share'])} fewer",
          f"95 % intervals {points(votes['ci95'][0])} to {percent(votes['ci95'][1])} and {points(larger['ci95'][0])} to "
          f"{percent(larger['ci95'][1])}; Q4_K_M; BFCL calls with two and more required parameters, for the larger model with three "
          "and more"],
-        ["speculative decoding: tokens per pass; speed",
-         f"{drafted['acceptance_length']:.2f} instead of {plain['acceptance_length']:.2f}; {speed['to_plain']:.2f} times, same "
-         "tokens",
-         f"only {drafted['prompts']} prompts; SmolLM2-135M on 2 CPU cores; 95 % interval {span(speed['to_plain_ci95'])}"],
+        ["an EAGLE layer over llama.cpp, its head pruned to 8,192 of 151,936 rows: speed of plain decoding",
+         f"{few['all']['speed_to_plain']:.2f}; with all rows {whole['all']['speed_to_plain']:.2f}",
+         f"{few['all']['answers']} prompts; Qwen2.5-Coder-0.5B on 1 CPU thread beside other work; 95 % interval {span(few_ends)}"],
     ], left=3)
 
 
@@ -565,7 +570,7 @@ def all_measured_table() -> str:
     many, asked = results("eval_many")["methods"], results("required")
 
     greedy, constrained = many["greedy"], many["constrained"]
-    drafted, plain, speed = drafts_measured()
+    plain, speed = drafts_measured()
     guessed = {one["policy"]: one for one in guessed_rows() if one["tools"] == "all" and not one["gate"]}
     saved = [percent(guessed[policy]["time_saved"]) for policy in ("client", "engine")]
     return table(["what", "measured"], [
@@ -580,8 +585,9 @@ def all_measured_table() -> str:
         [f"`serve` with default options, {asked['questions']} questions that need tools: conforming calls with "
          "`tool_choice` `required` and `auto`",
          "; ".join(f"{row['model']} {row['required']} and {row['auto']}" for row in asked["rows"])],
-        [f"SmolLM2-135M, {drafted['prompts']} constrained calls with all drafters: tokens per pass, speed",
-         f"{drafted['acceptance_length']:.2f}, without drafts {plain['acceptance_length']:.2f}; {speed['to_plain']:.2f} of plain "
+        [f"SmolLM2-135M in the library's own `LlamaModel`, {speed['prompts']} constrained calls of {speed['tokens']:.0f} tokens with "
+         "all drafters: tokens per pass, speed",
+         f"{speed['acceptance_length']:.2f}, without drafts {plain['acceptance_length']:.2f}; {speed['to_plain']:.2f} of plain "
          f"({span(speed['to_plain_ci95'])}); the answers are the same, token for token"],
         [f"SmolLM2 reasons, the embedded model guesses its calls, {guessed['client']['tasks']} tasks: time saved at the client and "
          "in the engine",
@@ -754,14 +760,17 @@ def coder_sentences() -> list[str]:
             f"{percent(votes['ci95'][1])}, p = {votes['p']:.3f})"]
 
 
+ITS_GRAMMAR = "llama.cpp, its grammar, best token first"
+FORCED = "tooldecode, forced text drafted"
 SIZED = "tooldecode, forced text and suffixes drafted, sized"
 
 
 def speed_sentences() -> list[str]:
     one = call_speed()
-    plain, sized, theirs = one["no grammar"], one[SIZED], one["no grammar, its n-gram drafts"]
-    return [f"{plain['calls']} calls of Qwen2.5-Coder-0.5B",
-            f"{sized['tokens_per_second_to_plain']:.2f} times the tokens per second of llama.cpp without a grammar",
+    plain, forced, sized, theirs = (one[name] for name in ("no grammar", FORCED, SIZED, "no grammar, its n-gram drafts"))
+    return [f"On {plain['calls']} calls of Qwen2.5-Coder-0.5B",
+            f"{forced['tokens_per_second_to_plain']:.2f} times the tokens per second of llama.cpp without a grammar, with sized "
+            f"drafts of suffixes too at {sized['tokens_per_second_to_plain']:.2f} times",
             f"With its n-gram drafts llama.cpp runs at {theirs['tokens_per_second_to_plain']:.2f} times that speed, and "
             f"tooldecode's decoder without drafts at {one['tooldecode, forced tokens']['tokens_per_second_to_plain']:.2f} times"]
 

@@ -185,7 +185,7 @@ void along_calls(benchmark::State& state, Visit visit, bool masks) {
       if (visit == Visit::prepared) {
         std::atomic<bool> is_over = false;
         std::thread idle(
-            [&] { (void)calls.grammar().prepare(calls.initial(), {.cancelled = &is_over}); });
+            [&] { (void)calls.prepare(calls.initial(), {.cancelled = &is_over}); });
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         is_over = true;
         idle.join();
@@ -316,9 +316,9 @@ void batch_of_256(benchmark::State& state, Rows rows) {
     other(count, [&](std::size_t i) {
       switch (rows) {
         case Rows::filled:
-          return calls[i].grammar().fill_mask(states[i], row(i));
+          return calls[i].constraint().fill_mask(states[i], row(i));
         case Rows::updated:
-          return calls[i].grammar().update_mask(shown[i], states[i], row(i));
+          return calls[i].constraint().update_mask(shown[i], states[i], row(i));
         case Rows::copied:
           std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(i % 8 * words), words,
                       masks.begin() + static_cast<std::ptrdiff_t>(i * words));
