@@ -85,7 +85,7 @@ TEST_CASE("Constraint::prepare reaches each tool, argument and enumerated value"
                                         "required": ["b"]}}])");
   const ToolCallFSM calls(index, tools, formats::find_format("hermes").format,
                           {.choice = ToolChoice::required});
-  const Constraint& constraint = calls.grammar();
+  const Constraint& constraint = calls.constraint();
   CHECK(constraint.prepare(constraint.initial()) > 20);
   for (const char* text : {R"(<tool_call>
 {"name": "f0", "arguments": {"a": "blue"}}
@@ -119,14 +119,14 @@ TEST_CASE("Constraint::prepare changes no mask, whatever runs beside it") {
     std::vector<std::jthread> threads;  // joined by a failure too
     for (int i = 0; i < 2; ++i) {
       threads.emplace_back(
-          [&] { (void)prepared.grammar().prepare(prepared.initial(), {.max_masks = 60}); });
+          [&] { (void)prepared.constraint().prepare(prepared.initial(), {.max_masks = 60}); });
     }
     for (unsigned walk = 0; walk < 3; ++walk) {
       auto state = prepared.initial();
       auto other = plain.initial();
       for (int step = 0; step < 30 && !plain.is_finished(other); ++step) {
-        const auto expected = mask_of(plain.grammar(), other);
-        REQUIRE(mask_of(prepared.grammar(), state) == expected);
+        const auto expected = mask_of(plain.constraint(), other);
+        REQUIRE(mask_of(prepared.constraint(), state) == expected);
         TokenMask mask(plain.vocabulary_size());
         plain.fill_mask(other, mask.words());
         const TokenId token = test::draw_token(test::tokens_of(mask), plain.vocabulary(), random);

@@ -61,6 +61,24 @@ TEST_CASE("TokenTrie allows a token exactly where some name continues with it") 
       "name 0: token 9 must be in the vocabulary, below " + std::to_string(vocabulary.size()));
 }
 
+TEST_CASE("TokenTrie of texts and an encoder is the trie of their tokens") {
+  const Vocabulary vocabulary({{"a", TokenType::normal},
+                               {"b", TokenType::normal},
+                               {"ab", TokenType::normal},
+                               {"<end>", TokenType::control}},
+                              {.end_tokens = {3}});
+  const std::vector<std::string> names{"ab", "b"};
+  const auto encode = [](std::string_view name) {
+    return name == "ab" ? std::vector<TokenId>{2} : std::vector<TokenId>{1};
+  };
+  const TokenTrie trie(vocabulary, names, encode);
+  CHECK(trie.next(trie.initial()) == std::vector<TokenId>{1, 2});
+  CHECK(trie.find_name(*trie.advance(trie.initial(), 2)) == 0);
+  std::vector<std::uint32_t> none;
+  CHECK_THROWS_WITH(trie.fill_mask(trie.initial(), none),
+                    "words 0: must be at least ceil(V / 32) words: 1");
+}
+
 TEST_CASE("TokenTrie refuses a name that holds an end token") {
   const Vocabulary vocabulary({{"a", TokenType::normal}, {"<end>", TokenType::control}},
                               {.end_tokens = {1}});

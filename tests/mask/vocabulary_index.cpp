@@ -11,6 +11,22 @@
 using namespace tooldecode;
 using namespace tooldecode::text;
 
+TEST_CASE("VocabularyIndex of copies of a vocabulary is one while it is in use") {
+  const Vocabulary vocabulary({{"a", TokenType::normal}, {"b", TokenType::normal}});
+  const Vocabulary copy = vocabulary;
+  std::weak_ptr<mask::SharedStates> states;
+  {
+    const VocabularyIndex one = vocabulary;
+    const VocabularyIndex two = copy;
+    states                    = one.states();
+    CHECK(one.states() == two.states());
+    CHECK(VocabularyIndex(vocabulary, VocabularyIndex::default_budget).states() != one.states());
+    CHECK(VocabularyIndex(vocabulary.with_size(5)).states() != one.states());
+  }
+  CHECK(states.expired());
+  CHECK(VocabularyIndex(vocabulary).vocabulary().size() == 2);
+}
+
 TEST_CASE(
     "VocabularyIndex copies share states until the budget is spent, and old states stay valid") {
   const Vocabulary vocabulary(

@@ -2,12 +2,15 @@
 /// TokenTrie: constrains a text to a list of names, token by token.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/core/concepts.hpp>
@@ -29,7 +32,7 @@ namespace tooldecode {
 /// \par Complexity  advance O(log children), fill_mask O(V / 32 + children)
 /// \par Threads     immutable after construction
 /// \par Errors      from the constructor, Error{unknown_token} for an empty name, an end token or a
-///                  token past V
+///                  token past V; Error{invalid_option} from fill_mask for too few words
 /// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3.2
 class TokenTrie {
  public:
@@ -40,6 +43,12 @@ class TokenTrie {
 
   /// \param names  the names as token sequences, [names][tokens of the name]
   TokenTrie(Vocabulary vocabulary, std::span<const std::vector<TokenId>> names);
+  /// The same from text. `encode(name)` returns the tokens of a name, as your tokenizer does.
+  template <std::invocable<std::string_view> Encode>
+  TokenTrie(Vocabulary vocabulary, std::span<const std::string> names, const Encode& encode)
+      : TokenTrie(std::move(vocabulary), {}) {
+    for (std::size_t i = 0; i < names.size(); ++i) insert(encode(names[i]), i);
+  }
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return vocabulary_.size(); }
   [[nodiscard]] State initial() const noexcept { return {}; }

@@ -26,6 +26,11 @@ TOOLDECODE_INLINE std::optional<TokenTrie::State> TokenTrie::advance(State state
 }
 
 TOOLDECODE_INLINE void TokenTrie::fill_mask(State state, MaskView words) const {
+  if (words.size() < mask_word_count(vocabulary_size())) {
+    throw Error(Errc::invalid_option, "words", words.size(),
+                "must be at least ceil(V / 32) words: " +
+                    std::to_string(mask_word_count(vocabulary_size())));
+  }
   words.clear();
   if (state != finished) {
     for (const auto& child : nodes_[state.node].next) words.insert(child.first);

@@ -29,10 +29,31 @@ struct VocabularyIndex::Shared {
   std::shared_ptr<mask::SharedStates> states;
 };
 
+TOOLDECODE_INLINE VocabularyIndex::VocabularyIndex(std::shared_ptr<Shared> shared)
+    : shared_(std::move(shared)), vocabulary_(&shared_->vocabulary) {}
+
+TOOLDECODE_INLINE VocabularyIndex::VocabularyIndex(const Vocabulary& vocabulary)
+    : VocabularyIndex(shared_of(vocabulary)) {}
+
 TOOLDECODE_INLINE VocabularyIndex::VocabularyIndex(Vocabulary vocabulary, std::size_t budget,
                                                    const BuildLimits& mask_limits)
-    : shared_(std::make_shared<Shared>(std::move(vocabulary), budget, mask_limits)),
-      vocabulary_(&shared_->vocabulary) {}
+    : VocabularyIndex(std::make_shared<Shared>(std::move(vocabulary), budget, mask_limits)) {}
+
+TOOLDECODE_INLINE std::shared_ptr<VocabularyIndex::Shared> VocabularyIndex::shared_of(
+    const Vocabulary& vocabulary) {
+  static std::mutex mutex;  // guards the pointers of all vocabularies, for a moment
+  std::shared_ptr<Shared> made;
+  const auto keep = [&] {
+    const std::lock_guard lock(mutex);
+    auto kept = std::static_pointer_cast<Shared>(vocabulary.index_->lock());
+    if (!kept && made) *vocabulary.index_ = kept = made;
+    return kept;
+  };
+  if (auto kept = keep()) return kept;
+  // Not by make_shared: the vocabulary's weak pointer would keep the memory after the last user.
+  made.reset(new Shared(vocabulary, default_budget, {}));
+  return keep();
+}
 
 TOOLDECODE_INLINE const core::ByteTrie& VocabularyIndex::trie() const noexcept {
   return shared_->trie;

@@ -137,8 +137,11 @@ class Vocabulary {
   [[nodiscard]] bool contains(TokenId id) const noexcept;
   static std::optional<TokenId> look_up(const Index& index, std::string_view key);
 
+  friend class VocabularyIndex;
+
   std::shared_ptr<const Table> table_;
   std::shared_ptr<const VocabularyOptions> options_;
+  std::shared_ptr<std::weak_ptr<void>> index_;  // the VocabularyIndex of all copies
   std::uint64_t hash_ = 0;
 };
 

@@ -183,6 +183,7 @@ TOOLDECODE_INLINE Vocabulary::Vocabulary(std::shared_ptr<const Table> table,
     hash_ = core::hash_combine(hash_, static_cast<std::uint64_t>(id));
   }
   options_ = std::make_shared<const VocabularyOptions>(std::move(options));
+  index_   = std::make_shared<std::weak_ptr<void>>();
 }
 
 TOOLDECODE_INLINE bool Vocabulary::contains(TokenId id) const noexcept {
