@@ -46,8 +46,7 @@ void run(const std::filesystem::path& directory) {
 
   //! [consistency]
   const td::ToolCallFSM calls{tokenizer.vocabulary(), tools, td::PythonCall{}};
-  const td::Decoder decode{model, calls};
-  const td::OrderConsistencySampler consistent{decode, {.max_orders = 6, .adaptive = false}};
+  const td::OrderConsistencySampler consistent{model, calls, {.max_orders = 6, .adaptive = false}};
   const td::Consensus answer = consistent(prompt);
 
   std::cout << tokenizer.decode(answer.output.tokens) << "\n\n";

@@ -76,7 +76,7 @@ std::string AnswerText::reasoning(const std::string& text) {
 }
 
 std::size_t AnswerText::reasoning_tokens(std::span<const tooldecode::TokenId> turn) const {
-  const tooldecode::Constraint& grammar = constraint_.grammar();
+  const tooldecode::Constraint& grammar = constraint_.constraint();
   const auto may_reason                 = [&](tooldecode::ToolCallFSM::State state) {
     if (constraint_.is_finished(state)) return false;
     const auto& automaton = grammar.automaton();

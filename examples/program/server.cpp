@@ -149,7 +149,7 @@ void ConstraintCache::prepare(const tooldecode::ToolCallFSM& calls) {
   if (preparing_ >= most_preparing) return;
   ++preparing_;
   idle_.submit([this, calls] {
-    prepared_masks_ += calls.grammar().prepare(calls.initial(), {.cancelled = &cancelled_});
+    prepared_masks_ += calls.prepare(calls.initial(), {.cancelled = &cancelled_});
     --preparing_;
   });
 }

@@ -107,7 +107,7 @@ CallsHandle tool_calls(const VocabularyHandle& vocabulary, nb::handle documents,
   return CallsHandle(make(vocabulary, limits, [&](const VocabularyIndex& index) {
     ToolCallFSM calls(index, ToolSet::parse(text, limits, {}, options.enforcement), format.format,
                       options);
-    return Built{calls.grammar(), std::move(calls)};
+    return Built{calls.constraint(), std::move(calls)};
   }));
 }
 

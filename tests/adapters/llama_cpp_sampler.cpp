@@ -158,7 +158,7 @@ TEST_CASE("make_sampler with max_tokens ends every text within it") {
   const auto calls       = std::make_shared<const td::ToolCallFSM>(
       vocabulary, td::test::two_tools(), td::JsonCall::hermes(),
       td::ChoiceOptions{.choice = td::ToolChoice::required});
-  const auto least = td::Completions{calls->grammar()}.shortest(calls->initial(), 1000);
+  const auto least = td::Completions{calls->constraint()}.shortest(calls->initial(), 1000);
   REQUIRE(least);
   CHECK_THROWS_AS(td::llama_cpp::make_sampler(calls, {.max_tokens = *least - 1}), td::Error);
   CHECK_THROWS_AS(td::llama_cpp::make_sampler(std::make_shared<const td::test::RandomTable>(90, 1),

@@ -400,7 +400,7 @@ TEST_CASE("OrderConsistencySampler with always_ends ends every answer within max
   for (unsigned seed = 0; seed < test::cases(200); ++seed) {
     INFO("seed " << seed);
     Case c               = make_case(seed);
-    const auto least     = Completions{c.calls.grammar()}.shortest(c.calls.initial(), 1000);
+    const auto least     = Completions{c.calls.constraint()}.shortest(c.calls.initial(), 1000);
     c.options.max_tokens = *least + seed % 30;
     c.options.max_completion_steps = 20'000;
     const Decoder decode{c.model, c.calls};

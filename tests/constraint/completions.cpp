@@ -228,10 +228,10 @@ TEST_CASE("Completions::narrow far from the limit searches nothing and leaves th
   for (int round = 0; round < 40; ++round) {
     const ToolSet tools = test::random_tools(random);
     const ToolCallFSM calls(cache, tools, PythonCall{}, {.choice = ToolChoice::required});
-    Completions completions(calls.grammar());
+    Completions completions(calls.constraint());
     auto state = calls.initial();
     for (std::size_t left = 1000; !calls.is_finished(state) && left > 900; --left) {
-      TokenMask mask        = plain_mask(calls.grammar(), state);
+      TokenMask mask        = plain_mask(calls.constraint(), state);
       const TokenMask plain = mask;
       completions.narrow(state, left, mask.words());
       REQUIRE(mask == plain);

@@ -76,10 +76,10 @@ TEST_CASE("ExpectationFinder reports exactly the bytes that the automaton allows
   for (unsigned seed = 3; seed < 6; ++seed) walk(bounded.automaton(), bounded.initial().id, seed);
   const ToolCallFSM python{
       bytes(), test::two_tools(), PythonCall{}, {.choice = ToolChoice::required}};
-  walk(python.grammar().automaton(), python.initial().id, 6);
+  walk(python.constraint().automaton(), python.initial().id, 6);
   const ToolCallFSM hermes{
       bytes(), test::two_tools(), JsonCall::hermes(), {.choice = ToolChoice::required}};
-  walk(hermes.grammar().automaton(), hermes.initial().id, 7);
+  walk(hermes.constraint().automaton(), hermes.initial().id, 7);
   const Constraint grammar(bytes(),
                            Grammar::ebnf("root ::= (\"a\" | \"(\" root \")\"){1,3} [^b]?"));
   walk(grammar.automaton(), grammar.initial().id, 8);

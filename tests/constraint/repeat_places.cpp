@@ -37,11 +37,11 @@ RepeatPlaces make_places(std::size_t max_texts = 500) {
         std::find_if(marks.begin(), marks.end(), [](std::uint32_t mark) { return mark < 2; });
     return tool == marks.end() ? std::nullopt : std::optional<std::size_t>(*tool);
   };
-  return {machine().grammar(), tool_of, max_texts};
+  return {machine().constraint(), tool_of, max_texts};
 }
 
 RepeatPlaces::Number behind(std::string_view text) {
-  return machine().grammar().automaton_state(*machine().advance_bytes(machine().initial(), text));
+  return machine().constraint().automaton_state(*machine().advance_bytes(machine().initial(), text));
 }
 
 RepeatPlaces::AreTwoCalls two_calls_behind(std::string text) {

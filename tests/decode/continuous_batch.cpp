@@ -420,6 +420,34 @@ TEST_CASE("ContinuousBatch after a cached prefix drafts like a request that has 
   }
 }
 
+TEST_CASE("ContinuousBatch without a drafter gives the answers of a Decoder") {
+  const td::test::RandomModel model{td::test::call_vocabulary().size()};
+  const td::ToolCallFSM calls{td::test::call_vocabulary(),
+                              td::ToolSet::parse(R"([{"name": "now"}])"),
+                              td::PythonCall{},
+                              {.choice = td::ToolChoice::required}};
+  const std::vector<Tokens> prompts{{1, 2, 3}, {4, 5}};
+  std::vector<Tokens> answers;
+  //! [continuous]
+  td::ContinuousBatch<td::test::RandomModel, td::ToolCallFSM> batch{model};
+  for (const Tokens& prompt : prompts) {
+    batch.add({.prompt     = prompt,
+               .constraint = calls,
+               .options    = {.max_tokens = 64},
+               .on_end     = [&](const td::Output& output) -> td::AfterTurn {
+                 answers.push_back(output.tokens);
+                 return td::Leave{};  // or stay, and resume with what a tool returned
+               }});
+  }
+  while (batch.step()) continue;  // others may join between two steps
+  //! [continuous]
+  std::vector<Tokens> expected;
+  for (const Tokens& prompt : prompts) {
+    expected.push_back(td::Decoder{model, calls}(prompt, {.max_tokens = 64}).tokens);
+  }
+  CHECK(std::ranges::is_permutation(answers, expected));
+}
+
 TEST_CASE("ContinuousBatch with a prefix cache does not read again what a sequence has left") {
   const td::test::RandomModel model{50};
   const td::Unconstrained any{50};

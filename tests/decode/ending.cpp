@@ -56,7 +56,7 @@ struct ToolCase {
               {.choice = random() % 4 == 0 ? td::ToolChoice::automatic : td::ToolChoice::required,
                .whitespace = random() % 2 == 0 ? 0U : 40U}),
         model(call_tokens().vocabulary().size(), {.seed = seed, .spread = 3, .peak = 4}) {
-    const std::size_t least = *td::Completions{calls.grammar()}.shortest(calls.initial(), 1000);
+    const std::size_t least = *td::Completions{calls.constraint()}.shortest(calls.initial(), 1000);
     options                 = {.max_tokens           = least + random() % 12,
                                .temperature          = random() % 2 == 0 ? 0.0F : 1.0F,
                                .seed                 = seed,

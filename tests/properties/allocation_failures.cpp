@@ -164,7 +164,7 @@ std::size_t states_of(const Constraint& constraint) {
   return constraint.automaton().size();
 }
 std::size_t states_of(const ToolCallFSM& calls) {
-  return states_of(calls.grammar());
+  return states_of(calls.constraint());
 }
 
 // Builds a constraint, and walks a text.

@@ -60,7 +60,7 @@ struct Ends {
 
  private:
   static const Constraint& constraint_of(const Constraint& one) { return one; }
-  static const Constraint& constraint_of(const ToolCallFSM& one) { return one.grammar(); }
+  static const Constraint& constraint_of(const ToolCallFSM& one) { return one.constraint(); }
 };
 
 tooldecode::JsonValue random_schema(std::mt19937& random, int depth) {

@@ -174,13 +174,13 @@ inline std::vector<Kind> kinds(const td::VocabularyIndex& index) {
   tight.whitespace = 0;
   return {{"tools", tools,
            td::ToolCallFSM(index, set, td::JsonCall::hermes(), {.choice = td::ToolChoice::required})
-               .grammar()},
+               .constraint()},
           {"named tool", named,
            td::ToolCallFSM(index, set, td::format_named("python").format,
                            {.choice    = td::ToolChoice::named,
                             .name      = "abcd",
                             .reasoning = td::formats::ReasoningDelimiters{"", "</think>"}})
-               .grammar()},
+               .constraint()},
           {"schema", specification_of(TD_JSON_SCHEMA, schema),
            td::Constraint(index, td::Grammar::json_schema(schema))},
           {"schema without white space", values,
@@ -199,7 +199,7 @@ inline std::vector<Kind> kinds(const td::VocabularyIndex& index) {
           {"tools in a described format", described,
            td::ToolCallFSM(index, set, td::DelimitedCall::mistral(),
                            {.choice = td::ToolChoice::required})
-               .grammar()}};
+               .constraint()}};
 }
 
 // A schema with so many patterns that it compiles for a very long time.

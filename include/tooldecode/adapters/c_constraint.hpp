@@ -231,7 +231,7 @@ class Specification {
     const NamedFormat format = formats::find_format(fields_.format);
     ToolCallFSM calls(index, ToolSet::parse(text, limits(), {}, enforcement()), format.format,
                       choice_options(format));
-    return {calls.grammar(), std::move(calls)};
+    return {calls.constraint(), std::move(calls)};
   }
 
   td_specification fields_;
@@ -265,7 +265,7 @@ class Constrained {
     if (calls_) {
       ToolCallFSM copy = *calls_;
       copy.reset();
-      return {tokens_, {copy.grammar(), std::move(copy)}};
+      return {tokens_, {copy.constraint(), std::move(copy)}};
     }
     Constraint copy = constraint_;
     copy.reset();

@@ -15,12 +15,11 @@
 #include <tooldecode/decode/batch_sequence.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/decoder.hpp>
-#include <tooldecode/decode/sequential.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 
 namespace tooldecode {
 
-/// Wraps a Decoder so that every call is sampled under several orders of its parameters.
+/// Decodes as a Decoder does, but samples every call under several orders of its parameters.
 ///
 /// When the model has chosen a tool, each candidate uses one order of the required keys, which are
 /// inserted, not generated. A value ends where its automaton accepts and the model moves on, inside
@@ -33,26 +32,33 @@ namespace tooldecode {
 /// All orders share the caches of their common prefixes and run as one batch per step. `adaptive`
 /// skips orders that could not change a winner; the winning values do not change.
 ///
-/// The decoder, its model and its constraint must outlive the sampler. Each prompt resets a
-/// copy of the constraint, as a Decoder's does, and calls reset the automata of the orders, so
-/// memory does not grow with the number of answers. The documented order draws with the decoder's
-/// noise and each other order with separate noise. The decoder's strategy is not used inside calls;
-/// a strategy never changes tokens.
+/// The sampler refers to the model and the constraint, which must outlive it; temporaries do not
+/// compile. Each prompt resets a copy of the constraint, as a Decoder's does, and calls reset the
+/// automata of the orders, so memory does not grow with the number of answers. The documented order
+/// draws with the noise of a Decoder and each other order with separate noise.
 ///
 /// \par Shapes      prompt [L]
-/// \par Complexity  a pass per step of the longest order, and orders x tokens in total; less if
-///                  orders agree. The automata of a tool's orders are made at its first call
+/// \par Complexity  a step of the longest order is one pass of a BatchModel, and one pass per
+///                  distinct order of any other Model; orders x tokens in total, less if orders
+///                  agree. The automata of a tool's orders are made at its first call
 /// \par Threads     calls may run concurrently if the model's const members may
-/// \par Errors      constructor: Error{invalid_option} for no orders; a call: as Decoder
+/// \par Errors      constructor: Error{invalid_option} for no orders, and as Decoder; a call: as
+///                  Decoder
 /// \par Source      Tool Decoding, constrained decoding and order consistency
-template <Model M, class S = Sequential>
+template <Model M>
 class OrderConsistencySampler {
  public:
+  OrderConsistencySampler(const M& model, const ToolCallFSM& calls,
+                          OrderConsistencyOptions options = {})
+      : decoder_(model, calls), orders_(calls, std::move(options)) {}
+  /// Of a decoder's model and constraint; its strategy is not used, and never changes tokens.
+  template <class S>
   explicit OrderConsistencySampler(const Decoder<M, ToolCallFSM, S>& decoder,
                                    OrderConsistencyOptions options = {})
-      : decoder_(&decoder), orders_(decoder.constraint(), std::move(options)) {}
-  explicit OrderConsistencySampler(const Decoder<M, ToolCallFSM, S>&&,
-                                   OrderConsistencyOptions = {}) = delete;
+      : OrderConsistencySampler(decoder.model(), decoder.constraint(), std::move(options)) {}
+  OrderConsistencySampler(const M&&, const ToolCallFSM&, OrderConsistencyOptions = {})  = delete;
+  OrderConsistencySampler(const M&, const ToolCallFSM&&, OrderConsistencyOptions = {})  = delete;
+  OrderConsistencySampler(const M&&, const ToolCallFSM&&, OrderConsistencyOptions = {}) = delete;
 
   [[nodiscard]] const OrderConsistencyOptions& options() const noexcept {
     return orders_.options();
@@ -61,15 +67,15 @@ class OrderConsistencySampler {
   [[nodiscard]] Consensus operator()(std::span<const TokenId> prompt,
                                      const DecodeOptions& options = {}) const {
     const LogitsPipeline pipeline{options.logits()};
-    decoder_->check(prompt, options);
-    ToolCallFSM calls = decoder_->constraint();
+    decoder_.check(prompt, options);
+    ToolCallFSM calls = decoder_.constraint();
     calls.reset();
     const consistency::CallOrders orders = orders_.with(calls);
-    return consistency::sample_orders(decoder_->model(), orders, prompt, pipeline, options);
+    return consistency::sample_orders(decoder_.model(), orders, prompt, pipeline, options);
   }
 
  private:
-  const Decoder<M, ToolCallFSM, S>* decoder_;
+  Decoder<M, ToolCallFSM> decoder_;
   consistency::CallOrders orders_;
 };
 

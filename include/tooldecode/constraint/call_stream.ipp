@@ -41,7 +41,7 @@ TOOLDECODE_INLINE core::Boxed<grammar::ByteLabels> CallStream::labels_of(const T
                  : has(formats::mark::reasoning)  ? Part::reasoning
                                                   : Part::none);
   };
-  const Constraint& grammar = calls.grammar();
+  const Constraint& grammar = calls.constraint();
   return core::Boxed(
       grammar::ByteLabels(grammar.automaton(), grammar.automaton_state(calls.initial()), label_of));
 }

@@ -132,7 +132,7 @@ struct ConstraintRef::Functions {
 
   static constexpr bool derives_from_grammar = std::derived_from<C, Constraint>;
   static constexpr bool holds_grammar        = requires(const C& c) {
-    { c.grammar() } -> std::same_as<const Constraint&>;
+    { c.constraint() } -> std::same_as<const Constraint&>;
   };
   static constexpr bool has_completions =
       requires(const C& c, CompletionOptions asked) { make_completions(c, asked); };
@@ -143,7 +143,7 @@ struct ConstraintRef::Functions {
     if constexpr (derives_from_grammar) {
       return own(object);
     } else {
-      return own(object).grammar();
+      return own(object).constraint();
     }
   }
 

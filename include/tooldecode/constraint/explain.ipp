@@ -27,7 +27,7 @@ TOOLDECODE_INLINE std::string explain(const ToolCallFSM& calls, ToolCallFSM::Sta
                      : std::string("in a call of ");
     place += called.name + ": ";
   }
-  return place + explain(calls.grammar(), state);
+  return place + explain(calls.constraint(), state);
 }
 
 }  // namespace tooldecode

@@ -76,8 +76,11 @@ class ToolCallFSM {
   [[nodiscard]] const VocabularyIndex& vocabulary_index() const noexcept;
   /// The tools that may be called; `notes` say which are not enforced, see ToolEnforcement.
   [[nodiscard]] const ToolSet& tools() const noexcept;
-  /// The grammar of whole answers; it has the same states.
-  [[nodiscard]] const Constraint& grammar() const noexcept { return constraint_; }
+  /// The constraint of whole answers; it has the same states.
+  [[nodiscard]] const Constraint& constraint() const noexcept { return constraint_; }
+  [[deprecated("use constraint")]] const Constraint& grammar() const noexcept {
+    return constraint_;
+  }
 
   [[nodiscard]] State initial() const noexcept { return constraint_.initial(); }
   /// The state after a token, or after some bytes; nullopt if one of them is not allowed.
@@ -100,6 +103,11 @@ class ToolCallFSM {
   }
   [[nodiscard]] std::string jump_forward(State state) const {
     return constraint_.jump_forward(state);
+  }
+
+  /// Fills masks ahead, see Constraint::prepare.
+  std::size_t prepare(State state, const PrepareOptions& options = {}) const {
+    return constraint_.prepare(state, options);
   }
 
   /// `reset`, `compact` and `bytes` are those of Constraint; copies are not affected.

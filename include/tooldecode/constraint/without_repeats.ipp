@@ -29,7 +29,7 @@ class WithoutRepeats::Places : public constraint::RepeatPlaces {
  public:
   Places(const ToolCallFSM& calls, std::size_t max_texts)
       : RepeatPlaces(
-            calls.grammar(),
+            calls.constraint(),
             [calls](std::span<const std::uint32_t> marks) { return calls.tool_of(marks); },
             max_texts) {}
 
@@ -179,7 +179,7 @@ class WithoutRepeats::Texts {
   }
 
   [[nodiscard]] bool find_whether_clear(ToolCallFSM::State at, Written written) {
-    const auto id           = calls_.grammar().automaton_state(at);
+    const auto id           = calls_.constraint().automaton_state(at);
     const std::string* rest = places_.completion(id, 0);
     if (rest == nullptr) return false;
     const auto calls      = read(text(written) + *rest);
@@ -258,8 +258,8 @@ TOOLDECODE_INLINE std::optional<WithoutRepeats::State> WithoutRepeats::advance_b
   if (const auto known = texts_->find(state.written, bytes)) {
     return State{*next, *known, state.memory};
   }
-  const auto from = calls_.grammar().automaton_state(state.at);
-  const auto to   = calls_.grammar().automaton_state(*next);
+  const auto from = calls_.constraint().automaton_state(state.at);
+  const auto to   = calls_.constraint().automaton_state(*next);
   Texts::Hints hints;
   hints                = Texts::behind(texts_->hints(state.written), bytes);
   const bool ends_call = places_->ends_call(from, bytes);
@@ -291,7 +291,7 @@ TOOLDECODE_INLINE void WithoutRepeats::fill_mask(State state, MaskView words) co
   }
   const std::string text = texts_->text(state.written);
   const auto& tokens =
-      places_->tokens(calls_.grammar().automaton_state(state.at), texts_->asker(text));
+      places_->tokens(calls_.constraint().automaton_state(state.at), texts_->asker(text));
   for (const Texts::Tight& token : tokens.tight) {
     if (texts_->may_follow(state.at, state.written, text, token)) continue;
     for (const std::uint32_t value : places_->trie().values(token.node)) words.erase(value);
@@ -304,7 +304,7 @@ TOOLDECODE_INLINE bool WithoutRepeats::is_accepting(State state) const {
   const std::lock_guard lock(places_->mutex);
   texts_->require(state);
   // Outside a call, the last call was checked when it ended.
-  const auto id = calls_.grammar().automaton_state(state.at);
+  const auto id = calls_.constraint().automaton_state(state.at);
   return !places_->is_in_call(id) || !texts_->repeats(texts_->text(state.written));
 }
 
@@ -312,7 +312,7 @@ TOOLDECODE_INLINE bool WithoutRepeats::is_accepting(State state) const {
 class RepeatCompletions::Search {
  public:
   Search(const WithoutRepeats& constraint, CompletionOptions options)
-      : constraint_(constraint), inner_(constraint.calls().grammar(), std::move(options)) {}
+      : constraint_(constraint), inner_(constraint.calls().constraint(), std::move(options)) {}
 
   [[nodiscard]] const CompletionCounts& counts() const noexcept { return inner_.counts(); }
 
@@ -373,7 +373,7 @@ class RepeatCompletions::Search {
   [[nodiscard]] WithoutRepeats::Places& places() const noexcept { return *constraint_.places_; }
   [[nodiscard]] Texts& texts() const noexcept { return *constraint_.texts_; }
   [[nodiscard]] Number number(State state) const {
-    return constraint_.calls().grammar().automaton_state(state.at);
+    return constraint_.calls().constraint().automaton_state(state.at);
   }
 
   // Whether the shortest completion may repeat a call.

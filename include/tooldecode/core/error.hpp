@@ -46,7 +46,7 @@ enum class Errc {
   unsupported_keyword,   ///< a JSON Schema keyword that is not implemented; never ignored
   unsatisfiable_schema,
   malformed_pattern,
-  unsupported_pattern,  ///< a regular expression that is not regular (look-around, references)
+  unsupported_pattern,  ///< a regular expression that is not regular (look-behind, references)
   unsupported_name,     ///< a name that a call format cannot write so that it reads back
   malformed_grammar,    ///< a syntax error or an undefined rule; the place is a byte offset
   limit_exceeded,       ///< more time, memory or context than the limit allows

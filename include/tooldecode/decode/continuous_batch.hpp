@@ -21,17 +21,21 @@
 #include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/draft/drafter.hpp>
+#include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/drafter_ref.hpp>
 
 namespace tooldecode {
 
 /// One sequence of a ContinuousBatch.
-template <ConstraintPolicy C, class D>
+///
+/// \tparam C  the constraint of all sequences of a batch; a shared_ptr to constraints of several
+///            types fits in a ConstraintRef
+template <ConstraintPolicy C, class D = NoDrafts>
 struct BatchRequest {
   std::vector<TokenId> prompt;  ///< [L]
   C constraint;                 ///< used for each of its answers
   DecodeOptions options = {};   ///< used for each of its answers
-  D drafter;
+  D drafter             = D();
   /// Called with each answer when it has ended. Must not call members of the batch.
   std::function<AfterTurn(const Output&)> on_end = {};
   /// Called when the constraint or the drafter ends the answer with an error, such as a mask past
@@ -68,7 +72,7 @@ struct BatchRequest {
 ///                  freeing memory helps; see also BatchRequest::on_error
 /// \par Source      Nichols et al., arXiv:2512.15834, the loops of Algorithms 3 and 5; Yu et al.,
 ///                  Orca, OSDI 2022, section 4.1
-template <class M, class C, class D>
+template <class M, class C, class D = NoDrafts>
 class ContinuousBatch {
   static_assert(diagnose::is_model<M>());
   static_assert(diagnose::is_constraint<C>());

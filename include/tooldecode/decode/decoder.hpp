@@ -68,6 +68,8 @@ class Decoder {
   static constexpr bool owns_constraint = std::same_as<C, Unconstrained>;
 
  public:
+  /// Plain decoding that no token ends: each answer has `max_tokens`. To end answers, pass an
+  /// Unconstrained with end tokens.
   explicit Decoder(const M& model)
     requires std::same_as<C, Unconstrained>
       : Decoder(model, Unconstrained{model.vocabulary_size()}) {}

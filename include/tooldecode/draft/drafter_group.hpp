@@ -34,7 +34,7 @@ class DrafterGroup {
 
   using Request = std::tuple<typename Ds::Request...>;
 
-  explicit DrafterGroup(Ds... drafters)
+  explicit(sizeof...(Ds) > 0) DrafterGroup(Ds... drafters)
       : DrafterGroup(DrafterGroupOptions{}, std::move(drafters)...) {}
   explicit DrafterGroup(DrafterGroupOptions options, Ds... drafters)
       : drafters_(std::move(drafters)...), options_(options) {}
@@ -60,5 +60,8 @@ class DrafterGroup {
   std::tuple<Ds...> drafters_;
   DrafterGroupOptions options_;
 };
+
+/// The drafter that drafts nothing, for plain decoding in a ContinuousBatch.
+using NoDrafts = DrafterGroup<>;
 
 }  // namespace tooldecode

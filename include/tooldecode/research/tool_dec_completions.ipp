@@ -17,7 +17,7 @@ TOOLDECODE_INLINE ToolDecCompletions::ToolDecCompletions(const ToolDecMachine& m
       max_steps_(options.max_steps),
       banned_(machine.vocabulary_size()),
       has_banned_(!options.banned.empty()),
-      calls_(machine.calls().grammar(), options) {
+      calls_(machine.calls().constraint(), options) {
   for (const TokenId token : options.banned) {
     if (token >= 0 && static_cast<std::size_t>(token) < machine.vocabulary_size()) {
       banned_.insert(token);

@@ -61,6 +61,15 @@ class PositionNoise {
 
 }  // namespace tooldecode::verify
 
+namespace tooldecode {
+
+/// What an AcceptanceRule receives.
+using verify::PositionNoise;
+/// What an AcceptanceRule chooses from.
+using verify::TargetDistribution;
+
+}  // namespace tooldecode
+
 #ifndef TOOLDECODE_COMPILED
 #include <tooldecode/verify/target_distribution.ipp>
 #endif
