@@ -144,7 +144,7 @@ if [ -s "$TOOLDECODE_SKIPPED" ]; then
   sort -u "$TOOLDECODE_SKIPPED" | sed 's/^/   /' >&2
 fi
 if [ ${#failed[@]} -eq 0 ]; then
-  [ -s "$TOOLDECODE_SKIPPED" ] && say "all tests passed, but for what is left out" || say "all tests passed"
+  [ -s "$TOOLDECODE_SKIPPED" ] && say "all tests passed, except what is left out" || say "all tests passed"
 else
   say "failed: ${failed[*]}"
   exit 1

@@ -384,6 +384,8 @@ TEST_CASE("EagleDraft, wrong arguments: names them") {
     CHECK_THROWS_WITH(make({.width = 65}), "width 65: must be from 1 to 64");
     CHECK_THROWS_WITH(EagleDraft<__half>(on.target, on.config, on.eagle, {}, {5, 61}),
                       "ranked 61: must be one of the model's vocabulary, below 61");
+    CHECK_THROWS_WITH(EagleDraft<__half>(on.target, on.config, on.eagle, {}, {5, 7, 5}),
+                      "ranked 5: must be there once");
     CHECK_THROWS_WITH(EagleDraft<__half>(on.target, odd_config(), on.eagle, {}),
                       "config: must be the target's");
     EagleWeights wrong = on.eagle;

@@ -73,12 +73,13 @@ inline std::vector<JsonValue> read_jsonl(const std::filesystem::path& path) {
 }  // namespace tooldecode::test
 
 /// Declares `variable` as the path of a shared file. Without it, reports on stderr which test is
-/// skipped and returns from the test.
-#define TOOLDECODE_REQUIRE_SHARED(variable, relative)                            \
-  const auto variable##_if_present = ::tooldecode::test::shared_data(relative);  \
-  if (!variable##_if_present) {                                                  \
-    std::cerr << "SKIPPED: " << ::Catch::getResultCapture().getCurrentTestName() \
-              << " needs shared data " << (relative) << '\n';                    \
-    return;                                                                      \
-  }                                                                              \
+/// skipped and returns from the test; with TOOLDECODE_REQUIRE_DATA set, the test fails instead.
+#define TOOLDECODE_REQUIRE_SHARED(variable, relative)                               \
+  const auto variable##_if_present = ::tooldecode::test::shared_data(relative);     \
+  if (!variable##_if_present) {                                                     \
+    std::cerr << "SKIPPED: " << ::Catch::getResultCapture().getCurrentTestName()    \
+              << " needs shared data " << (relative) << '\n';                       \
+    if (std::getenv("TOOLDECODE_REQUIRE_DATA") != nullptr) FAIL("data is missing"); \
+    return;                                                                         \
+  }                                                                                 \
   const std::filesystem::path variable = *variable##_if_present
