@@ -3,7 +3,7 @@
 #
 #   tooldecode_unity_source(<variable> <name> <source>...)
 #
-# Sets <variable> to a generated file, which puts each source in a namespace of its own, so that local names do not meet:
+# Sets <variable> to a generated file, which puts each source in its own namespace, so that local names do not meet:
 # headers are included first and at global scope; the sources' own includes then find their guards taken. A source's
 # COMPILE_DEFINITIONS, of the form NAME=VALUE, hold for it alone. With sanitizers clang++ optimises the headers and not the
 # sources.

@@ -59,7 +59,7 @@ void run(const std::filesystem::path& directory) {
     const td::ClientTurn turn = speculate(tokens(head + question));
     std::cout << question << "\n  " << turn.reply.text << '\n';
     for (const td::ToolResult& result : turn.results) std::cout << "  " << result.output << '\n';
-    std::cout << "  started early " << turn.counts.started << ", of use " << turn.counts.hits
+    std::cout << "  started early " << turn.counts.started << ", used " << turn.counts.hits
               << ", wasted " << turn.counts.wasted << '\n';
   }
   //! [client]

@@ -52,7 +52,7 @@ class FastForwardTokens {
  public:
   using Encode = std::function<std::vector<TokenId>(std::string_view)>;
 
-  FastForwardTokens(VocabularyIndex cache, Encode encode);
+  FastForwardTokens(VocabularyIndex index, Encode encode);
 
   /// The fast-forward tokens; forced bytes may still follow them.
   ///
@@ -72,12 +72,12 @@ class FastForwardTokens {
     const std::string text                     = std::string(before) + forced;
     std::optional<std::vector<TokenId>> common = encode_behind(text, before.size());
     TokenMask mask(constraint.vocabulary_size());
-    const std::size_t longest = std::max(cache_.trie().longest(), controls_.longest());
+    const std::size_t longest = std::max(index_.trie().longest(), controls_.longest());
     for (std::size_t p = 0; p < forced.size(); ++p) {
       if (p > 0) state = *constraint.advance_bytes(state, std::string_view(&forced[p - 1], 1));
       const std::string_view rest = std::string_view(forced).substr(p);
       if (rest.size() >= longest) continue;
-      std::vector<TokenId> longer = constraint::JumpForwardText(cache_.trie()).find_longer(rest);
+      std::vector<TokenId> longer = constraint::JumpForwardText(index_.trie()).find_longer(rest);
       const auto named            = constraint::JumpForwardText(controls_).find_longer(rest);
       longer.insert(longer.end(), named.begin(), named.end());
       if (longer.empty()) continue;
@@ -95,7 +95,7 @@ class FastForwardTokens {
       for (const TokenId token : longer) {
         if (!mask.contains(token)) continue;
         const std::string whole =
-            text + std::string(cache_.vocabulary().name(token).substr(rest.size()));
+            text + std::string(index_.vocabulary().name(token).substr(rest.size()));
         if (!text::is_utf8(whole)) {
           // The character is incomplete, so how the tokenizer cuts it is unknown.
           if (is_spaced) return {};
@@ -148,7 +148,7 @@ class FastForwardTokens {
       if (mask.count() != 1 || allowed == 1) break;
       TokenId only = 0;
       mask.for_each([&only](TokenId token) { only = token; });
-      if (cache_.vocabulary().is_end(only)) break;
+      if (index_.vocabulary().is_end(only)) break;
       tokens.push_back(only);
       state = *constraint.advance(state, only);
     }
@@ -172,7 +172,7 @@ class FastForwardTokens {
   // The names of control tokens, which the tokenizer recognizes in text.
   [[nodiscard]] core::ByteTrie controls() const;
 
-  VocabularyIndex cache_;
+  VocabularyIndex index_;
   Encode encode_;
   core::ByteTrie controls_;
 };

@@ -8,8 +8,8 @@
 
 namespace tooldecode {
 
-TOOLDECODE_INLINE FastForwardTokens::FastForwardTokens(VocabularyIndex cache, Encode encode)
-    : cache_(std::move(cache)), encode_(std::move(encode)), controls_(controls()) {}
+TOOLDECODE_INLINE FastForwardTokens::FastForwardTokens(VocabularyIndex index, Encode encode)
+    : index_(std::move(index)), encode_(std::move(encode)), controls_(controls()) {}
 
 TOOLDECODE_INLINE std::size_t FastForwardTokens::first_beyond_ascii(std::string_view text) {
   const auto at = std::find_if(text.begin(), text.end(),
@@ -35,7 +35,7 @@ TOOLDECODE_INLINE void FastForwardTokens::keep_common(std::optional<std::vector<
 
 TOOLDECODE_INLINE std::size_t FastForwardTokens::length(const std::vector<TokenId>& tokens) const {
   std::size_t bytes = 0;
-  for (const TokenId token : tokens) bytes += cache_.vocabulary().name(token).size();
+  for (const TokenId token : tokens) bytes += index_.vocabulary().name(token).size();
   return bytes;
 }
 
@@ -44,7 +44,7 @@ TOOLDECODE_INLINE std::optional<std::vector<TokenId>> FastForwardTokens::encode_
   std::vector<TokenId> tokens = encode_(text);
   std::size_t begin = 0, skipped = 0;
   for (; begin < at && skipped < tokens.size(); ++skipped) {
-    begin += cache_.vocabulary().name(tokens[skipped]).size();
+    begin += index_.vocabulary().name(tokens[skipped]).size();
   }
   if (begin != at) return std::nullopt;
   tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(skipped));
@@ -52,7 +52,7 @@ TOOLDECODE_INLINE std::optional<std::vector<TokenId>> FastForwardTokens::encode_
 }
 
 TOOLDECODE_INLINE core::ByteTrie FastForwardTokens::controls() const {
-  const Vocabulary& vocabulary = cache_.vocabulary();
+  const Vocabulary& vocabulary = index_.vocabulary();
   std::vector<core::ByteTrie::Entry> entries;
   for (std::size_t t = 0; t < vocabulary.size(); ++t) {
     const auto token = static_cast<TokenId>(t);

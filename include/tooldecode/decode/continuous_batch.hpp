@@ -40,8 +40,8 @@ struct BatchRequest {
   std::function<AfterTurn(const Output&)> on_end = {};
   /// Called when the constraint or the drafter ends the answer with an error, such as a mask past
   /// the index's `mask_limits`. The sequence then leaves and the others continue. If it is empty,
-  /// `step` throws the error after it has run the others; so it does with any other exception of a
-  /// callback, whose sequence leaves too. Must not call members of the batch.
+  /// `step` runs the others and then throws the error. Any other exception of a callback is thrown
+  /// in the same way, and its sequence leaves too. Must not call members of the batch.
   std::function<void(const Error&)> on_error = {};
   /// Decodes the answers another way than with drafts, as `order_consistency` does. It is called
   /// once, with the constraint as the batch keeps it.

@@ -26,10 +26,10 @@ struct TokenEvent {
 
 /// Settings of one run; the defaults are greedy decoding of at most 256 tokens.
 struct DecodeOptions {
-  std::size_t max_tokens                      = 256;  ///< chosen tokens, the end token included
-  float temperature                           = 0.0F;
-  std::size_t top_k                           = 0;  ///< see SamplingParameters; also the next six
-  float top_p                                 = 1.0F;
+  std::size_t max_tokens                      = 256;   ///< chosen tokens, the end token included
+  float temperature                           = 0.0F;  ///< 0: the likeliest token
+  std::size_t top_k                           = 0;     ///< 0: all; this and the next six as in
+  float top_p                                 = 1.0F;  ///< SamplingParameters
   float min_p                                 = 0.0F;
   float repetition_penalty                    = 1.0F;
   float presence_penalty                      = 0.0F;

@@ -37,7 +37,7 @@ namespace tooldecode {
 ///                  tools
 /// \par Threads     one turn at a time. Uses λ threads, and one for submissions. The destructor
 ///                  joins them and waits for speculators that ignore their stop token
-/// \par Errors      constructor: Error{invalid_option} for an empty generator. A turn throws what
+/// \par Errors      constructor: Error{invalid_option} for an empty function of ClientModels. A turn throws what
 ///                  the main model and `observe` throw. Exceptions of speculators, of
 ///                  `expects_gain` and of submissions are counted, with their text
 /// \par Source      Nichols et al., arXiv:2512.15834, Algorithms 2 and 4
@@ -48,9 +48,9 @@ class ClientSpeculator {
                 "ClientSpeculator: make Context copyable: a speculator may read it after its turn");
 
   /// \param executor  must outlive the speculator
-  ClientSpeculator(ClientModels<Context> generators, ToolExecutor& executor,
+  ClientSpeculator(ClientModels<Context> models, ToolExecutor& executor,
                    ClientOptions options = {})
-      : loop_(erased(std::move(generators)), executor, std::move(options)) {}
+      : loop_(erased(std::move(models)), executor, std::move(options)) {}
 
   [[nodiscard]] ClientTurn operator()(const Context& context, std::stop_token stop = {}) {
     return loop_.run_turn(std::make_shared<const Context>(context), std::move(stop));
@@ -66,7 +66,7 @@ class ClientSpeculator {
     return *static_cast<const Context*>(context.get());
   }
   // Empty functions stay empty.
-  static ClientModels<Any> erased(ClientModels<Context> generators) {
+  static ClientModels<Any> erased(ClientModels<Context> models) {
     ClientModels<Any> all;
     if (generators.main) {
       all.main = [main = std::move(generators.main)](const Any& context, std::stop_token stop,
