@@ -13,8 +13,8 @@
 # it); what makes masks and decodes at -O2, which is as fast as -O3. What is left are products of matrices, at what the
 # build type has. benchmarks/constraint measures it.
 set(tooldecode_layers_of_constrain core text vocabulary grammar mask schema ebnf tools formats constraint)
-set(tooldecode_layers_at_Og consistency execute)
-set(tooldecode_layers_at_O1 text ebnf schema tools formats vocabulary research)
+set(tooldecode_layers_at_Og execute)
+set(tooldecode_layers_at_O1 text ebnf schema tools formats vocabulary consistency research)
 set(tooldecode_layers_at_O2 core grammar mask constraint decode)
 function(tooldecode_sources variable list)
   file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/include/tooldecode/${list} lines REGEX "^#include <.*\\.ipp>")

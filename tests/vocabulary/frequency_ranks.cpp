@@ -133,7 +133,7 @@ TEST_CASE("RankedTokens::with adds each other token once and leaves the original
   CHECK_FALSE(two.contains(2));
   CHECK(two.added().empty());
 
-  const auto five = two.with(Ids{4, 1, 3, 4}).with_context(Ids{0, 3, 5, 5});
+  const auto five = two.with(Ids{4, 1, 3, 4}).with(Ids{0, 3, 5, 5});
   CHECK(listed(five.ranked()) == Ids{0, 1});
   CHECK(listed(five.added()) == Ids{4, 3, 5});
   CHECK(five.size() == 5);
@@ -154,16 +154,12 @@ TEST_CASE("RankedTokens::with adds each other token once and leaves the original
   }
 }
 
-TEST_CASE("RankedTokens::with_context adds words of the context with and without a leading space") {
+TEST_CASE("context_tokens adds to a text its words with and without a leading space") {
   const td::Vocabulary vocabulary({{"a"}, {" Oslo"}, {"Oslo"}, {" "}, {" b"}, {"  c"}, {" c"}});
   const auto one = FrequencyRanks(Counts(7)).first(1);
-  CHECK(listed(one.with_context(Ids{1, 3, 4, 1, 5}, vocabulary).added()) == Ids{1, 3, 4, 5, 2, 6});
-  CHECK(one.with_context(Ids{}, vocabulary).added().empty());
-  check_error(td::Errc::unknown_token, "token 7", [&] {
-    return one.with_context(Ids{1, 7}, vocabulary);
-  });
-  check_error(td::Errc::shape_mismatch, "vocabulary",
-              [&] { return one.with_context(Ids{1}, vocabulary.with_size(8)); });
+  const auto of  = [&](const Ids& text) { return one.with(td::context_tokens(text, vocabulary)); };
+  CHECK(std::ranges::is_permutation(listed(of({1, 3, 4, 1, 5}).added()), Ids{1, 3, 4, 5, 2, 6}));
+  CHECK(of({}).added().empty());
 }
 
 TEST_CASE("RankedTokens shares the ranks that it comes from and outlives them") {

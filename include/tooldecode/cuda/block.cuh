@@ -40,9 +40,6 @@ class BlockFold {
   [[nodiscard]] __device__ static T sum(Storage& storage, T value) {
     return all(storage, value, [](T a, T b) { return static_cast<T>(a + b); });
   }
-  [[nodiscard]] __device__ static T greatest(Storage& storage, T value) {
-    return all(storage, value, [](T a, T b) { return a < b ? b : a; });
-  }
 };
 
 }  // namespace tooldecode::cuda

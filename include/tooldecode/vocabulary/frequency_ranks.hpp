@@ -61,16 +61,11 @@ class RankedTokens {
   [[nodiscard]] TokenId operator[](std::size_t row) const noexcept;
   [[nodiscard]] bool contains(TokenId token) const;
 
-  /// Adds permanent tokens, such as those of the call syntax.
-  [[nodiscard]] RankedTokens with(std::span<const TokenId> tokens) const;
-  /// Adds the tokens of one request: tokens of its prompt and tool documents are likely in the
-  /// answer, even if they are rare elsewhere.
+  /// Adds tokens, such as those of the call syntax, or the `context_tokens` of a request: tokens of
+  /// its prompt are likely in the answer, even if they are rare elsewhere.
   ///
   /// \par Source      the limitation that Zhao et al., arXiv:2502.14856, name: ranks are static
-  [[nodiscard]] RankedTokens with_context(std::span<const TokenId> tokens) const;
-  /// Adds `context_tokens`; Error{shape_mismatch} for a vocabulary of another size.
-  [[nodiscard]] RankedTokens with_context(std::span<const TokenId> tokens,
-                                          const Vocabulary& vocabulary) const;
+  [[nodiscard]] RankedTokens with(std::span<const TokenId> tokens) const;
 
  private:
   friend class FrequencyRanks;

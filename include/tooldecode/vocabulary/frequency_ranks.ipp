@@ -61,20 +61,6 @@ TOOLDECODE_INLINE RankedTokens RankedTokens::with(std::span<const TokenId> token
   return RankedTokens(table_, k_, std::move(added));
 }
 
-TOOLDECODE_INLINE RankedTokens RankedTokens::with_context(std::span<const TokenId> tokens) const {
-  return with(tokens);
-}
-
-TOOLDECODE_INLINE RankedTokens RankedTokens::with_context(std::span<const TokenId> tokens,
-                                                          const Vocabulary& vocabulary) const {
-  if (vocabulary.size() != vocabulary_size()) {
-    throw Error(Errc::shape_mismatch, "vocabulary",
-                std::to_string(vocabulary.size()) + " tokens: must be " +
-                    std::to_string(vocabulary_size()));
-  }
-  return with(tokens).with(context_tokens(tokens, vocabulary));
-}
-
 TOOLDECODE_INLINE FrequencyRanks::FrequencyRanks(std::span<const std::uint64_t> counts,  // [V]
                                                  std::span<const TokenId> always,
                                                  std::string source) {
