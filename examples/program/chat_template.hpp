@@ -292,15 +292,22 @@ class ChatTemplate {
       return std::nullopt;  // the template does not know such a message
     }
   };
-  // Some templates expect arguments as an object, others as text.
-  for (const Json& arguments : {call.arguments, Json(call.arguments.text())}) {
-    const std::string id = "call00001";
-    const Json written   = ChatTemplate::call_json(id, call.name, arguments);
-    auto own             = rendered({{"content", ""}, {"tool_calls", Json::array({written})}});
+  // Mistral's templates take an id of nine letters and digits. Kimi K2's writes the id in place of
+  // the name, so it is that of K2's own calls.
+  std::vector<Json> written;
+  for (const char* id : {"call00001", "functions.get_weather:0"}) {
+    // Some templates expect arguments as an object, others as text.
+    for (const Json& arguments : {call.arguments, Json(call.arguments.text())}) {
+      written.push_back(ChatTemplate::call_json(id, call.name, arguments));
+    }
+  }
+  for (const Json& one : written) {
+    auto own = rendered({{"content", ""}, {"tool_calls", Json::array({one})}});
     if (!own || own == rendered({{"content", ""}})) continue;
     // A model need not write the id that a template adds.
-    const std::string member = ",\"id\":\"" + id + '"';
-    if (const auto at = own->find(member); at != own->npos) own->erase(at, member.size());
+    for (const std::string id : {",\"id\":\"call00001\"", "[CALL_ID]call00001"}) {
+      if (const auto at = own->find(id); at != own->npos) own->erase(at, id.size());
+    }
     for (const Format& format : tooldecode::named_formats()) {
       const auto text = format.write(std::vector{call}, tools);
       if (own != rendered({{"content", text}})) continue;

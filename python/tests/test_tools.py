@@ -416,6 +416,27 @@ def test_format_of_a_template():
     assert format_of(fails) is None
 
 
+def test_format_of_a_template_that_writes_the_id_of_a_call():
+    def body(call):
+        return json.dumps(call["function"])[:-1]
+
+    def mistral(call):
+        if len(call["id"]) != 9:
+            raise ValueError("Tool call IDs should be alphanumeric strings with length 9!")
+        return "[TOOL_CALLS] [" + body(call) + ', "id": "' + call["id"] + '"}]'
+
+    def mistral_small(call):
+        return "[TOOL_CALLS]" + call["function"]["name"] + "[CALL_ID]" + call["id"] + "[ARGS]" + json.dumps(call["function"]["arguments"])
+
+    def kimi(call):
+        return ("<|tool_calls_section_begin|><|tool_call_begin|>" + call["id"] + "<|tool_call_argument_begin|>"
+                + json.dumps(call["function"]["arguments"]) + "<|tool_call_end|><|tool_calls_section_end|>")
+
+    assert format_of(template(mistral)) == "auto:mistral"
+    assert format_of(template(mistral_small)) == "auto:mistral-args"
+    assert format_of(template(kimi)) == "auto:kimi-k2"
+
+
 @pytest.mark.parametrize("name", td.formats())
 def test_openings(name, documents):
     text = ToolRequest(documents, name).reader().write([("add", {"a": 1, "b": 2})])

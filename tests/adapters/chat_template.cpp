@@ -40,6 +40,15 @@ TEST_CASE("find_format finds a chat template's call format by the call that it w
   CHECK(find_format(chat("<tool_call>\n<function={{ call.function.name }}>\n{%- for key, value in "
                          "call.function.arguments | items %}<parameter={{ key }}>\n{{ value }}\n"
                          "</parameter>\n{%- endfor %}</function>\n</tool_call>")) == "qwen3-coder");
+  // Those of Mistral and Kimi write the id of a call.
+  CHECK(find_format(chat("[TOOL_CALLS] [{\"name\": \"{{ call.function.name }}\", \"arguments\": "
+                         "{{ call.function.arguments | tojson }}, \"id\": \"{{ call.id }}\"}]")) ==
+        "mistral");
+  CHECK(find_format(chat("[TOOL_CALLS]{{ call.function.name }}[CALL_ID]{{ call.id }}[ARGS]"
+                         "{{ call.function.arguments | tojson }}")) == "mistral-args");
+  CHECK(find_format(chat("<|tool_calls_section_begin|><|tool_call_begin|>{{ call.id }}"
+                         "<|tool_call_argument_begin|>{{ call.function.arguments | tojson }}"
+                         "<|tool_call_end|><|tool_calls_section_end|>")) == "kimi-k2");
   // Other marks around a text that is one of the formats.
   CHECK_FALSE(
       find_format(chat("<own>{\"name\": \"{{ call.function.name }}\", \"arguments\": "

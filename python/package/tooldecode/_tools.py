@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import itertools
 import json
 import logging
 import os
@@ -452,11 +453,18 @@ _ASKED = [{"type": "function", "function": {
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}]
 
 
+# Mistral's templates take an id of nine letters and digits. Kimi K2's writes the id in place of the name, so it is that of K2's
+# own calls.
+_IDS = ("call00001", "functions.get_weather:0")
+# What some templates write beside the call; a model need not.
+_WRITTEN_IDS = (f',"id":"{_IDS[0]}"', f"[CALL_ID]{_IDS[0]}")
+
+
 def format_of(render: Callable[[Sequence[dict[str, Any]], list[dict[str, Any]]], str], source: str = "") -> str | None:
     """The formats of a model: the one in which its chat template writes calls, and what such models fall back to.
 
     render: the template, over messages and tools, without a prompt for an answer. source: its text. The format is the one whose
-    text, as a message, makes the same prompt as the call itself, up to white space. None if there is none.
+    text, as a message, makes the same prompt as the call itself, up to white space and the call's id. None if there is none.
     """
     arguments = {"city": "Oslo"}
 
@@ -468,11 +476,13 @@ def format_of(render: Callable[[Sequence[dict[str, Any]], list[dict[str, Any]]],
         return "".join(text.split())
 
     # Some templates expect arguments as an object, others as text.
-    for given in (arguments, json.dumps(arguments)):
-        call = {"id": "call00001", "type": "function", "function": {"name": "get_weather", "arguments": given}}
+    for given, own_id in itertools.product((arguments, json.dumps(arguments)), _IDS):
+        call = {"id": own_id, "type": "function", "function": {"name": "get_weather", "arguments": given}}
         own = rendered({"content": "", "tool_calls": [call]})
         if own is None or own == rendered({"content": ""}):
             continue
+        for written_id in _WRITTEN_IDS:
+            own = own.replace(written_id, "")
         for name in formats():
             written = ToolRequest(json.dumps(_ASKED), name).reader().write([("get_weather", arguments)])
             if own == rendered({"content": written}):
