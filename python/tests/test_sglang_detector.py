@@ -188,3 +188,27 @@ def test_free_answers(tokenizer):
         assert joined(stream(parser, tokenizer, tokenizer.encode(text, add_special_tokens=False))) == expected
         content, calls = FunctionCallParser(tools, "tooldecode-hermes", tokenizer=tokenizer).parse_non_stream(text)
         assert (content, [(call.name, json.loads(call.parameters)) for call in calls]) == expected
+
+
+@pytest.mark.parametrize("name", td.formats())
+def test_sglang_stops_kimi_k3_where_its_own_parser_does_and_no_other_format(tokenizer, name):
+    """An empty text would stop an answer at its first token."""
+    from sglang.srt.function_call.kimik3_detector import KimiK3Detector
+
+    detector = FunctionCallParser(chat().tools, f"tooldecode-{name}", tokenizer=tokenizer).detector
+    assert detector.eot_token == (KimiK3Detector().eot_token if name == "kimi-k3" else None)
+
+
+def test_answer_of_kimi_k3_that_sglang_stopped_is_read_whole(server):
+    tools = chat(tools=tools_of(strict=True)).tools
+
+    def new():
+        return FunctionCallParser(tools, "tooldecode-kimi-k3", tokenizer=server.tokenizer)
+
+    definition = ToolRequest.of_text(json.dumps(new().get_structure_constraint("required")[1].model_dump()))
+    calls = [("add", {"a": 7}), ("add", {"a": 8})]
+    text = definition.reader().write(calls)
+    text = text[: text.index(new().detector.eot_token)]  # SGLang cuts the stop off
+    content, read = new().parse_non_stream(text)
+    assert not content and [(call.name, json.loads(call.parameters)) for call in read] == calls
+    assert joined(stream(new(), server.tokenizer, server.tokenizer.encode(text, add_special_tokens=False))) == ("", calls)

@@ -56,6 +56,8 @@ class ToolDecodeDetector(BaseFormatDetector):
         super().__init__()
         self._format = format_for(tokenizer, self.format)
         self._reader: AnswerReader | None = None
+        # SGLang stops an answer of Kimi K3 at this text: an empty one would stop it at its first token, None stops nothing.
+        self.eot_token = "<|close|>tools<|sep|>" if "<|open|>tools<|sep|>" in openings(self._format) else None
 
     def _request(self, tools: Sequence[Tool], **more: Any) -> ToolRequest:
         return ToolRequest(json.dumps(documents_of(tools), ensure_ascii=False), self._format, **more)
