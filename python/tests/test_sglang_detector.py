@@ -1,6 +1,8 @@
 """The tool-call parser in SGLang's own FunctionCallParser, and the constraint it asks for in SGLang's grammar manager."""
 import json
 import random
+import types
+from unittest import mock
 
 import pytest
 
@@ -11,7 +13,7 @@ jsonschema = pytest.importorskip("jsonschema", reason="SKIPPED: jsonschema, whic
 
 import transformers  # noqa: E402
 from engine_scripts import PARAMETERS, tools_of  # noqa: E402
-from sglang.srt.entrypoints.openai.protocol import ChatCompletionRequest  # noqa: E402
+from sglang.srt.entrypoints.openai.protocol import ChatCompletionRequest, ToolChoice  # noqa: E402
 from sglang.srt.function_call.function_call_parser import FunctionCallParser  # noqa: E402
 from sglang.srt.plugins import load_plugins  # noqa: E402
 from sglang.srt.runtime_context import get_context  # noqa: E402
@@ -212,3 +214,38 @@ def test_answer_of_kimi_k3_that_sglang_stopped_is_read_whole(server):
     content, read = new().parse_non_stream(text)
     assert not content and [(call.name, json.loads(call.parameters)) for call in read] == calls
     assert joined(stream(new(), server.tokenizer, server.tokenizer.encode(text, add_special_tokens=False))) == ("", calls)
+
+
+def tools_of_responses(tool):
+    from sglang.srt.entrypoints.openai.protocol import ResponsesRequest
+    from sglang.srt.entrypoints.openai.serving_responses import OpenAIServingResponses
+
+    request = ResponsesRequest(model="m", input="hi", tools=[{"type": "function"} | tool])
+    return OpenAIServingResponses._response_tools_to_chat_tools(types.SimpleNamespace(tool_call_parser="tooldecode"), request)
+
+
+def tools_of_messages(tool):
+    from sglang.srt.entrypoints.anthropic.protocol import AnthropicMessagesRequest
+    from sglang.srt.entrypoints.anthropic.serving import AnthropicServing
+
+    tool = {"input_schema" if key == "parameters" else key: value for key, value in tool.items()}
+    request = AnthropicMessagesRequest(model="m", max_tokens=9, messages=[{"role": "user", "content": "hi"}], tools=[tool])
+    return AnthropicServing(mock.MagicMock())._convert_to_chat_completion_request(request).tools
+
+
+def tools_of_chat(tool):
+    return chat(tools=[{"type": "function", "function": tool | {"strict": False}}]).tools
+
+
+@pytest.mark.parametrize("given", [tools_of_responses, tools_of_messages, tools_of_chat])
+@pytest.mark.parametrize("choice", ["required", "named"])
+def test_required_calls_conform_where_strict_is_false(server, given, choice):
+    """SGLang makes false of what a client leaves out of a response's or a message's tools."""
+    tools = given(tools_of()[1]["function"])
+    assert [tool.function.strict for tool in tools] == [False]
+    asked = ToolChoice(function={"name": "add"}) if choice == "named" else choice
+    tag = FunctionCallParser(tools, "tooldecode-hermes", tokenizer=server.tokenizer).get_structure_constraint(asked)[1]
+    reader = ToolRequest.of_text(json.dumps(tag.model_dump())).reader()
+    text = '<tool_call>\n{"name": "add", "arguments": {"a": '
+    assert reader.advance_bytes(reader.initial(), (text + "7").encode()) is not None
+    assert reader.advance_bytes(reader.initial(), (text + '"').encode()) is None

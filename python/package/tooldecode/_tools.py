@@ -521,11 +521,13 @@ def format_for(tokenizer: Any, named: str = "", hint: str = _HINT) -> str:
     return found
 
 
-def documents_of(tools: Sequence[Any]) -> list[dict[str, Any]]:
-    """The documents of an engine's tools."""
+def documents_of(tools: Sequence[Any], *, may_be_lax: bool = True) -> list[dict[str, Any]]:
+    """The documents of an engine's tools. may_be_lax: whether `strict` is false only where the client says so."""
     documents = []
     for tool in tools:
         function = getattr(tool, "function", tool)
         fields = {name: getattr(function, name, None) for name in ("name", "description", "parameters", "strict")}
+        if not may_be_lax and not fields["strict"]:
+            del fields["strict"]
         documents.append({"type": "function", "function": {name: value for name, value in fields.items() if value is not None}})
     return documents

@@ -60,7 +60,9 @@ class ToolDecodeDetector(BaseFormatDetector):
         self.eot_token = "<|close|>tools<|sep|>" if "<|open|>tools<|sep|>" in openings(self._format) else None
 
     def _request(self, tools: Sequence[Tool], **more: Any) -> ToolRequest:
-        return ToolRequest(json.dumps(documents_of(tools), ensure_ascii=False), self._format, **more)
+        # SGLang's Responses and Messages APIs say false for a client that says nothing.
+        documents = documents_of(tools, may_be_lax=False)
+        return ToolRequest(json.dumps(documents, ensure_ascii=False), self._format, **more)
 
     def has_tool_call(self, text: str) -> bool:
         return any(opening in text for opening in openings(self._format))
