@@ -249,3 +249,27 @@ def test_required_calls_conform_where_strict_is_false(server, given, choice):
     text = '<tool_call>\n{"name": "add", "arguments": {"a": '
     assert reader.advance_bytes(reader.initial(), (text + "7").encode()) is not None
     assert reader.advance_bytes(reader.initial(), (text + '"').encode()) is None
+
+
+@pytest.mark.parametrize("model", ["dsv4", "dsv41"])
+def test_reasoning_parser_of_docs_for_deepseek_v4(model, monkeypatch):
+    """The options of docs/sglang.md. SGLang's own names for these models go together alone."""
+    from sglang.srt.entrypoints.openai import serving_deepseek_recipe
+    from sglang.srt.parser.reasoning_parser import ReasoningParser
+
+    monkeypatch.setattr(serving_deepseek_recipe, "DeepSeekRecipe", mock.MagicMock())
+    name = {"dsv4": "deepseek-v4", "dsv41": "deepseek-v41"}[model]
+    tool_call_parser = {"dsv4": "tooldecode-deepseek-v4", "dsv41": "tooldecode-deepseek-v4.1"}[model]
+
+    def adapter(reasoning_parser):
+        return serving_deepseek_recipe.DeepSeekRecipeChatEncodingAdapter(
+            chat_encoding_spec=model, tokenizer=None, reasoning_parser=reasoning_parser, tool_call_parser=tool_call_parser,
+            chat_hooks=None, default_chat_template_kwargs=None)
+
+    with pytest.raises(ValueError, match="cannot be mixed"):
+        adapter(name)
+    assert adapter("deepseek-v3").output is None  # the text goes to the parsers of the options
+    (documented,) = {ReasoningParser.DetectorMap[one]().reasoning_default for one in (name, "deepseek-v3")}
+    assert documented == "explicit_thinking"
+    for text in ("hm</think>So", "<think>hm</think>So"):
+        assert ReasoningParser("deepseek-v3", force_reasoning=True).parse_non_stream(text) == ("hm", "So")
