@@ -355,6 +355,28 @@ def test_free_answers(tokenizer):
     assert (content, calls) == (text, [])
 
 
+@pytest.mark.parametrize("name", ["kimi-k2", "kimi-k3", "hermes"])
+def test_ids_of_calls(tokenizer, name):
+    """Kimi's chat templates write ids, which count the calls of the dialogue."""
+    parser_class = parser_of(f"tooldecode-{name}", tokenizer)
+    before = [{"id": f"x{i}", "type": "function", "function": {"name": "add", "arguments": "{}"}} for i in range(3)]
+    messages = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "", "tool_calls": before[:1]},
+                {"role": "assistant", "content": "", "tool_calls": before[1:]}]
+    items = [{"type": "function_call", "call_id": one["id"], "name": "add", "arguments": "{}"} for one in before]
+    text = ToolRequest(json.dumps(tools_of()), name).reader().write([("add", {"a": 1}), ("get_weather", {"city": "Oslo", "days": 2})])
+    tokens = tokenizer.encode(text, add_special_tokens=False)
+    response = ResponsesRequest(model="m", input=items, tools=[{"type": "function"} | one["function"] for one in tools_of()])
+    for request in (chat(messages=messages), response):
+        whole = parser_class(tokenizer, request.tools).parse(text, request, enable_auto_tools=True)[2]
+        steps = stream(parser_class(tokenizer, request.tools), tokenizer, tokens, request)
+        streamed = [delta.id for step in steps if step for delta in step.tool_calls if delta.id]
+        if name == "hermes":
+            ids = [call.id for call in whole] + streamed
+            assert len({*ids}) == 4 and all(one.startswith("chatcmpl-tool-") for one in ids)
+        else:
+            assert [call.id for call in whole] == streamed == ["functions.add:3", "functions.get_weather:4"]
+
+
 def test_reasoning_of_vllm(tokenizer, tmp_path, tiny):
     """vLLM's own reasoning parsers stand before the tool parser."""
     import transformers

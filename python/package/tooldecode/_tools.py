@@ -20,8 +20,8 @@ from typing import Any
 from . import CallStream, Error, Note, StreamEvent, ToolCall, ToolCallFSM, Vocabulary, formats, openings, tool_calls
 from ._known import KnownConstraints
 
-__all__ = ["AnswerReader", "ReadCall", "ToolRequest", "documents_of", "find_format", "format_for", "format_of", "log_readings",
-           "read_tool_answer", "unexpected_notes"]
+__all__ = ["AnswerReader", "ReadCall", "ToolRequest", "calls_in", "documents_of", "find_format", "format_for", "format_of",
+           "log_readings", "read_tool_answer", "unexpected_notes"]
 
 logger = logging.getLogger("tooldecode")
 
@@ -377,6 +377,27 @@ def _joined(events: list[StreamEvent]) -> list[StreamEvent]:
         else:
             joined.append(event)
     return joined
+
+
+def calls_in(parser: Any, events: Sequence[StreamEvent]) -> tuple[str, list[tuple[int, str | None, str]]]:
+    """The text of a stream's events, and of each call its index, its name where it begins, and its new arguments. What the
+    parsers of both engines keep of their calls is brought up to date."""
+    text = ""
+    calls: list[tuple[int, str | None, str]] = []
+    for event in events:
+        if event.kind == "text":
+            text += event.text
+        elif event.kind == "call_begin":
+            parser.current_tool_id, parser.current_tool_name_sent = event.call, True
+            parser.prev_tool_call_arr.append({"name": event.text, "arguments": ""})
+            parser.streamed_args_for_tool.append("")
+            calls.append((event.call, event.text, ""))
+        elif event.kind == "arguments":
+            parser.streamed_args_for_tool[event.call] += event.text
+            parser.prev_tool_call_arr[event.call]["arguments"] = parser.streamed_args_for_tool[event.call]
+            index, name, before = calls.pop() if calls and calls[-1][0] == event.call else (event.call, None, "")
+            calls.append((index, name, before + event.text))
+    return text, calls
 
 
 @dataclass

@@ -20,8 +20,8 @@ from sglang.srt.function_call.base_format_detector import BaseFormatDetector
 from sglang.srt.function_call.core_types import StreamingParseResult, ToolCallItem
 from sglang.srt.function_call.function_call_parser import FunctionCallParser
 
-from . import Error, formats, openings
-from ._tools import AnswerReader, ToolRequest, documents_of, format_for, read_tool_answer
+from . import Error, StreamEvent, formats, openings
+from ._tools import AnswerReader, ToolRequest, calls_in, documents_of, format_for, read_tool_answer
 
 __all__ = ["ToolDecodeDetector", "register_detectors"]
 
@@ -81,25 +81,10 @@ class ToolDecodeDetector(BaseFormatDetector):
     def finish(self, tools: list[Tool]) -> StreamingParseResult:
         return self._result(self._reader.finish()) if self._reader is not None else StreamingParseResult()
 
-    def _result(self, events: Sequence[Any]) -> StreamingParseResult:
-        result = StreamingParseResult(calls=[])
-        for event in events:
-            if event.kind == "text":
-                result.normal_text += event.text
-            elif event.kind == "call_begin":
-                self.current_tool_id, self.current_tool_name_sent = event.call, True
-                self.prev_tool_call_arr.append({"name": event.text, "arguments": ""})
-                self.streamed_args_for_tool.append("")
-                result.calls.append(ToolCallItem(tool_index=event.call, name=event.text, parameters=""))
-            elif event.kind == "arguments":
-                self.streamed_args_for_tool[event.call] += event.text
-                self.prev_tool_call_arr[event.call]["arguments"] = self.streamed_args_for_tool[event.call]
-                last = result.calls[-1] if result.calls else None
-                if last is not None and last.tool_index == event.call:
-                    last.parameters += event.text
-                else:
-                    result.calls.append(ToolCallItem(tool_index=event.call, parameters=event.text))
-        return result
+    def _result(self, events: Sequence[StreamEvent]) -> StreamingParseResult:
+        text, calls = calls_in(self, events)
+        return StreamingParseResult(normal_text=text, calls=[
+            ToolCallItem(tool_index=index, name=name, parameters=arguments) for index, name, arguments in calls])
 
     def supports_structural_tag(self) -> bool:
         """Whether required calls come in this format. With another backend they are SGLang's JSON lists."""

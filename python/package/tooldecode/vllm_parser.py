@@ -25,17 +25,20 @@ from vllm.entrypoints.generate.base.protocol import (
 )
 from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
 from vllm.exceptions import VLLMValidationError
+from vllm.parser.utils import count_history_tool_calls
 from vllm.renderers.chat_utils import make_tool_call_id
 from vllm.sampling_params import StructuredOutputsParams
 from vllm.tool_parsers.abstract_tool_parser import ToolParser
 
-from . import Error
-from ._tools import AnswerReader, ToolRequest, documents_of, format_for, read_tool_answer
+from . import Error, StreamEvent, openings
+from ._tools import AnswerReader, ToolRequest, calls_in, documents_of, format_for, read_tool_answer
 from .vllm import NAME
 
 __all__ = ["ToolDecodeToolParser"]
 
 logger = logging.getLogger("vllm.tooldecode")
+
+_KIMI = {"<|tool_calls_section_begin|>", "<|open|>tools<|sep|>"}  # open the calls of Kimi K2 and K3
 
 
 def _choice_of(request: Any) -> tuple[str, str]:
@@ -79,6 +82,16 @@ class ToolDecodeToolParser(ToolParser):
         super().__init__(tokenizer, tools)
         self._format = format_for(tokenizer, self.format)
         self._reader: AnswerReader | None = None
+        # Kimi's chat templates write the id of a call, and models know ids of the name and a number alone.
+        self._id_type = "kimi_k2" if _KIMI.intersection(openings(self._format)) else "random"
+        self._calls_before = 0  # in the request's messages
+
+    def _count_calls(self, request: Any) -> None:
+        if self._id_type != "random":
+            self._calls_before = count_history_tool_calls(request)
+
+    def _make_id(self, name: str, index: int) -> str:
+        return make_tool_call_id(self._id_type, name, self._calls_before + index)
 
     def _tool_request(self, request: Any) -> ToolRequest:
         """What a request that was not constrained asks for."""
@@ -149,9 +162,11 @@ class ToolDecodeToolParser(ToolParser):
         if not self.tools or request.tool_choice == "none":
             return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=model_output)
         content, calls = read_tool_answer(*self._definition(request), model_output)
+        self._count_calls(request)
         return ExtractedToolCallInformation(
             tools_called=bool(calls), content=content or None,
-            tool_calls=[ToolCall(function=FunctionCall(name=call.name, arguments=call.arguments)) for call in calls])
+            tool_calls=[ToolCall(id=self._make_id(call.name, index), function=FunctionCall(name=call.name, arguments=call.arguments))
+                        for index, call in enumerate(calls)])
 
     def extract_tool_calls_streaming(
         self, previous_text: str, current_text: str, delta_text: str, previous_token_ids: Sequence[int],
@@ -161,6 +176,7 @@ class ToolDecodeToolParser(ToolParser):
             return DeltaMessage(content=delta_text) if delta_text else None
         if self._reader is None:
             self._reader = AnswerReader(*self._definition(request))
+            self._count_calls(request)
         return self._message(self._reader.push(delta_text))
 
     def finish_streaming(self) -> DeltaMessage | None:
@@ -170,26 +186,13 @@ class ToolDecodeToolParser(ToolParser):
     def get_remaining_unstreamed_args(self) -> str:
         return ""
 
-    def _message(self, events: Sequence[Any]) -> DeltaMessage | None:
-        content, deltas = "", []
-        for event in events:
-            if event.kind == "text":
-                content += event.text
-            elif event.kind == "call_begin":
-                self.current_tool_id = event.call
-                self.current_tool_name_sent = True
-                self.prev_tool_call_arr.append({"name": event.text, "arguments": ""})
-                self.streamed_args_for_tool.append("")
-                deltas.append(DeltaToolCall(index=event.call, type="function", id=make_tool_call_id(),
-                                            function=DeltaFunctionCall(name=event.text, arguments="")))
-            elif event.kind == "arguments":
-                self.streamed_args_for_tool[event.call] += event.text
-                self.prev_tool_call_arr[event.call]["arguments"] = self.streamed_args_for_tool[event.call]
-                last = deltas[-1] if deltas else None
-                if last is not None and last.index == event.call:
-                    last.function.arguments = (last.function.arguments or "") + event.text
-                else:
-                    deltas.append(DeltaToolCall(index=event.call, function=DeltaFunctionCall(arguments=event.text)))
+    def _message(self, events: Sequence[StreamEvent]) -> DeltaMessage | None:
+        content, calls = calls_in(self, events)
+        # vLLM sends the fields that are set.
+        deltas = [DeltaToolCall(index=index, function=DeltaFunctionCall(arguments=arguments)) if name is None else
+                  DeltaToolCall(index=index, type="function", id=self._make_id(name, index),
+                                function=DeltaFunctionCall(name=name, arguments=arguments))
+                  for index, name, arguments in calls]
         return DeltaMessage(content=content or None, tool_calls=deltas) if content or deltas else None
 
 
