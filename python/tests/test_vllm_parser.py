@@ -377,6 +377,14 @@ def test_ids_of_calls(tokenizer, name):
             assert [call.id for call in whole] == streamed == ["functions.add:3", "functions.get_weather:4"]
 
 
+@pytest.mark.parametrize("name", ["hf", "beam"])
+def test_reasoning_parsers_that_go_with_their_own_tool_parser_alone(tokenizer, name):
+    """As docs/vllm.md says."""
+    with pytest.raises(TypeError, match="cannot be combined"):
+        ParserManager.get_parser(tool_parser_name="tooldecode-hermes", reasoning_parser_name=name, enable_auto_tools=True,
+                                 tokenizer=tokenizer)
+
+
 def test_reasoning_of_vllm(tokenizer, tmp_path, tiny):
     """vLLM's own reasoning parsers stand before the tool parser."""
     import transformers
