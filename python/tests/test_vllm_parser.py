@@ -2,6 +2,8 @@
 import json
 import logging
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -116,6 +118,31 @@ def test_options(monkeypatch):
     options.tool_call_parser = "tooldecode-herms"
     with pytest.raises(KeyError, match="tooldecode-hermes"):
         validate_api_server_args(options)
+
+
+OFFLINE = """
+import sys
+
+from tooldecode.vllm import register
+from vllm import LLM
+from vllm.entrypoints import llm
+
+
+def made(**arguments):
+    print("made with", arguments["structured_outputs_config"].backend)
+    sys.exit()
+
+
+llm.EngineArgs = made
+register()
+LLM("m", structured_outputs_config={"backend": "tooldecode"})
+"""
+
+
+def test_offline():
+    """The lines of docs/vllm.md, in a new process, where LLM makes its configuration before it loads plugins."""
+    done = subprocess.run([sys.executable, "-c", OFFLINE], capture_output=True, text=True)
+    assert done.stdout.endswith("made with tooldecode\n"), done.stderr
 
 
 def test_format_of_the_template(tokenizer, monkeypatch):
