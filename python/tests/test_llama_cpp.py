@@ -185,6 +185,18 @@ def test_masks_of_a_processor(llama, tools):
     assert (np.isfinite(processor(ids[:2], scores)).sum()) > 0  # back to the beginning
 
 
+@pytest.mark.parametrize("name", ["llama_get_memory", "swa_full", "kv_unified", "llama_set_adapters_lora"])
+def test_versions_that_cannot_read_batches_are_refused(monkeypatch, name):
+    if hasattr(llama_cpp, name):
+        monkeypatch.delattr(llama_cpp, name)
+    else:
+        fields = [field for field in llama_cpp.llama_context_params._fields_ if field[0] != name]
+        monkeypatch.setattr(llama_cpp, "llama_context_params", type("llama_context_params", (), {"_fields_": fields}))
+    with pytest.raises(td.Error, match=f"has no {name}: must be 0.3.17") as error:
+        backend.BatchedLlama(None)
+    assert (error.value.code, error.value.where) == ("invalid_option", name)
+
+
 @pytest.fixture(scope="module")
 def batched(llama):
     return backend.BatchedLlama(llama, sequences=8)

@@ -94,6 +94,15 @@ def vocabulary_of(llama: llama_cpp.Llama) -> Vocabulary:
     return made
 
 
+def _check_version() -> None:
+    """Error invalid_option for a version of llama-cpp-python that lacks what BatchedLlama needs."""
+    # A field that is not there could be set, and would do nothing.
+    known = {name for name, *_ in llama_cpp.llama_context_params._fields_}.union(dir(llama_cpp))
+    for name in ("llama_get_memory", "swa_full", "kv_unified", "llama_set_adapters_lora"):
+        if name not in known:
+            raise Error("invalid_option", name, f"llama-cpp-python {llama_cpp.__version__} has no {name}: must be 0.3.17 or later")
+
+
 class _Sequence:
     """A cache of BatchedLlama: a sequence of its context, and how many tokens it has read."""
 
@@ -114,6 +123,7 @@ class BatchedLlama:
     """
 
     def __init__(self, llama: llama_cpp.Llama, *, sequences: int = 16, context_size: int = 0) -> None:
+        _check_version()
         most = llama_cpp.llama_max_parallel_sequences()
         if not 1 <= sequences <= most:
             raise Error("invalid_option", "sequences", f"{sequences}: must be from 1 to {most}")
