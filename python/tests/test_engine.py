@@ -128,17 +128,16 @@ class Failing:
 
 
 @pytest.mark.parametrize("error", [td.Error("limit_exceeded", "mask_limits.steps", "too much"), MemoryError()], ids=["limit", "memory"])
-@pytest.mark.parametrize("name", ["fill_mask", "advance", "validate", "forced"])
+@pytest.mark.parametrize("name", ["fill_mask", "advance", "validate"])
 def test_answer_whose_constraint_fails_accepts_nothing_more_and_logs_it_once(vocabulary, end, name, error, caplog):
     error = copy.copy(error)
-    answer = engine.Answer(engine.build(vocabulary, "regex", "a+", 0), vocabulary, last_tokens=None if name != "forced" else [65, 66])
+    answer = engine.Answer(engine.build(vocabulary, "regex", "a+", 0), vocabulary, last_tokens=None if name != "validate" else [65, 66])
     assert answer.accept(97) and mask_of(answer).tolist() == [97, end]
     real, answer._constraint = answer._constraint, Failing(answer._constraint, [name], error)
-    {"fill_mask": lambda: mask_of(answer), "advance": lambda: answer.accept(97), "validate": lambda: answer.allowed([97]),
-     "forced": answer.forced}[name]()
+    {"fill_mask": lambda: mask_of(answer), "advance": lambda: answer.accept(97), "validate": lambda: answer.allowed([97])}[name]()
     assert answer.failure is error and not answer.is_terminated
-    assert not answer.accept(97) and not answer.accept(end) and answer.allowed([97]) == 0 and answer.forced() == b""
-    assert answer.draft([97], 4, {}) == [] and mask_of(answer).tolist() == ([end] if name != "forced" else [65, 66])
+    assert not answer.accept(97) and not answer.accept(end) and answer.allowed([97]) == 0
+    assert answer.draft([97], 4, {}) == [] and mask_of(answer).tolist() == ([end] if name != "validate" else [65, 66])
     assert len(caplog.records) == 1 and (str(error) or "MemoryError") in caplog.text
     answer._constraint = real
     answer.rollback(1)

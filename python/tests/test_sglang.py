@@ -196,27 +196,6 @@ def test_accept_and_rollback(server):
         grammar.rollback(2)
 
 
-def test_jump_forward(server):
-    request = server.add("r", {"json_schema": json.dumps(SCHEMA)})
-    server.wait()
-    grammar, encode = request.grammar, lambda text: server.tokenizer.encode(text, add_special_tokens=False)
-    tokens = encode('{"city": "')
-    for token in tokens:
-        grammar.accept_token(token)
-    assert grammar.try_jump_forward(server.tokenizer) is None
-    paris = encode("P")
-    for token in paris:
-        grammar.accept_token(token)
-    helper = grammar.try_jump_forward(server.tokenizer)
-    text, state = grammar.jump_forward_str_state(helper)
-    assert text.startswith('aris"')
-    new = encode('{"city": "P' + text)
-    grammar.jump_and_retokenize(tokens + paris, new, state)
-    assert not grammar.try_jump_forward(server.tokenizer)
-    with pytest.raises(ValueError):
-        grammar.jump_and_retokenize(new, encode('{"city": "Prag'), -1)
-
-
 def random_tree(constraint, state, dice, ends, nodes):
     """A draft tree as SGLang stores it: the first child, the next sibling, the token; and the state of each node, None
     where it is not allowed."""
@@ -374,7 +353,7 @@ def test_batch_with_a_mask_past_its_limit_has_the_masks_of_the_others(server):
         (token,) = allowed(rows[1])  # SGLang takes an end for the answer's
         assert token not in server.ends and server.tokenizer.decode([token], skip_special_tokens=True) == ""
     bad = server.requests["bad"].grammar
-    assert bad.draft(4, lambda drafted: [5]) == [] and bad.try_jump_forward(server.tokenizer) is None
+    assert bad.draft(4, lambda drafted: [5]) == []
     for token in (int(token), server.ends[0]):
         with pytest.raises(ValueError, match="failed: building this takes more than"):
             bad.accept_token(token)

@@ -300,7 +300,7 @@ def test_readers_whose_memory_is_full_give_up_those_of_older_memory():
                 reader.fill_mask(state, words)
                 state = reader.advance_bytes(state, bytes([byte]))
     del reader, state
-    generations = {known.constraint.memory_bytes for known in readers._known.values()}
+    generations = {known.constraint.memory_bytes for known in readers._known._known.values()}
     assert len(generations) <= 2 and sum(generations) < 1_000_000, generations
 
 

@@ -441,7 +441,7 @@ def test_tokenizer_with_more_ids_than_logits_gets_masks_of_the_logits(tiny):
         ends = {tokenizer.eos_token_id, e}
         for kind, text in ((StructuredOutputOptions.JSON, json.dumps(SCHEMA)), (StructuredOutputOptions.REGEX, "(<more 3>)?x+"),
                            (StructuredOutputOptions.REGEX, "(.|\n)*")):
-            grammar, constraint = backend.compile_grammar(kind, text, ends), backend._known.values()[-1].constraint
+            grammar, constraint = backend.compile_grammar(kind, text, ends), list(backend._known._known.values())[-1].constraint
             words = np.zeros(backend.vocabulary.mask_words, np.int32)
             constraint.fill_mask(constraint.initial(), words)
             grammar.fill_bitmask(mask, 1)
@@ -467,7 +467,7 @@ def test_cache_whose_memory_is_full_gives_up_constraints_of_older_memory(tiny):
                 grammar.fill_bitmask(mask, 0)
                 grammar.accept_tokens("r", [token])
         del grammar
-    generations = {known.constraint.memory_bytes for known in backend._known.values()}
+    generations = {known.constraint.memory_bytes for known in backend._known._known.values()}
     assert len(generations) <= 2 and sum(generations) < 1_200_000, generations
 
 

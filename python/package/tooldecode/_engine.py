@@ -300,13 +300,3 @@ class Answer:
     @property
     def has_begun(self) -> bool:
         return bool(self._tokens)
-
-    def forced(self) -> bytes:
-        """The jump-forward string: the bytes that every continuation begins with."""
-        if self.is_terminated or self.failure is not None:
-            return b""
-        try:
-            return self._constraint.forced(self.state)
-        except CONFINED as error:
-            self.fail(error)
-            return b""

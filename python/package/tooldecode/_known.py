@@ -76,10 +76,6 @@ class KnownConstraints:
                 self._known.popitem(last=False)
             return made.constraint, made.forced
 
-    def values(self) -> list[Known]:
-        with self._lock:
-            return list(self._known.values())
-
     def clear(self) -> None:
         with self._lock:
             self._known.clear()

@@ -196,23 +196,6 @@ class ToolDecodeGrammar(_Masks, BaseGrammarObject):
             if entry.row not in done:
                 entry.grammar.fill_vocab_mask(vocab_mask, entry.row)
 
-    def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
-        """The jump-forward string, up to its last complete character."""
-        text = self._answer.forced().decode("utf-8", "ignore")
-        return ([], text) if text else None
-
-    def jump_forward_str_state(self, helper: tuple[list[int], str]) -> tuple[str, int]:
-        return helper[1], -1
-
-    def jump_and_retokenize(self, old_output_ids: list[int], new_output_ids: list[int], next_state: int) -> None:
-        """Goes back to where the outputs differ, then accepts the new tokens; ValueError if one is not allowed."""
-        same = 0
-        while same < min(len(old_output_ids), len(new_output_ids)) and old_output_ids[same] == new_output_ids[same]:
-            same += 1
-        self.rollback(len(old_output_ids) - same)
-        for token in new_output_ids[same:]:
-            self.accept_token(token)
-
     def __repr__(self) -> str:
         return f"ToolDecodeGrammar({self._key[0]}, {self._key[1][:80]!r})"
 
