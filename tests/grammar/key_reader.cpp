@@ -231,3 +231,28 @@ TEST_CASE("KeyReader reads unusual escapes in a member's key only if every spell
     CHECK(closed.read("\"a\\") == (every ? "inside" : ""));  // the key is the only continuation
   }
 }
+
+TEST_CASE("KeyReader reads a key of any length") {
+  const std::string name(200'000, 'a');
+  ReadSet set({name, name + 'b', "c"}, nullptr, {}, false);
+  CHECK(set.read('"' + name + '"') == "member 0");
+  CHECK(set.read('"' + name + "b\"") == "member 1");
+  CHECK(set.read('"' + name + 'a').empty());
+}
+
+TEST_CASE("KeyReader goes on from a key only where an available member's key does") {
+  ReadSet set({"a", "ab", "abc", "b"}, nullptr, {}, false);
+  MembersSeen::Set seen;
+  CHECK(set.read("\"ab", seen) == "inside");
+  seen = set.reader.seen().after(set.node(), seen, 2);
+  CHECK(set.read("\"abc", seen).empty());
+  CHECK(set.read("\"ab", seen) == "inside");
+  seen = set.reader.seen().after(set.node(), seen, 1);
+  CHECK(set.read("\"ab", seen).empty());
+  CHECK(set.read("\"a", seen) == "inside");
+  CHECK(set.reader.has_more(set.node(), 0, seen));
+  for (const std::uint32_t member : {0U, 3U}) {
+    seen = set.reader.seen().after(set.node(), seen, member);
+  }
+  CHECK_FALSE(set.reader.has_more(set.node(), 0, seen));
+}

@@ -407,3 +407,16 @@ TEST_CASE("NodeStore::bytes is what is kept for the nodes of each kind") {
     CHECK(counted < 1.02 * static_cast<double>(*kept));
   }
 }
+
+TEST_CASE("NodeStore drops a literal of any length that another hides") {
+  const std::string text(1'000'000, 'a');
+  Grammar grammar;
+  const NodeId root = grammar.trie({{text, grammar.literal("b")},
+                                    {text, grammar.literal("c")},
+                                    {text + 'd', grammar.literal("e")}});
+  NodeStore store;
+  const auto* trie = store[store.add(grammar, root)].as<NodeStore::Node::Trie>();
+  REQUIRE(trie != nullptr);
+  CHECK(trie->literals->size() == text.size() + 2);
+  CHECK(trie->literals->count_below(0) == 2);
+}

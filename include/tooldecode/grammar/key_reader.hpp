@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -198,6 +199,9 @@ class KeyReader {
   // The first characters of texts.
   static std::vector<KeyCharacter> first_characters(const Node& node, const Texts& rests);
 
+  // Where the members' keys end that are longer than the text of a trie node and begin with it.
+  [[nodiscard]] static std::span<const core::ByteTrie::NodeIndex> longer_keys(
+      const Node& node, core::ByteTrie::NodeIndex at);
   // The bytes that continue members' keys, including the first byte of an escape.
   [[nodiscard]] static text::ByteSet literal_bytes(const Node& node, core::ByteTrie::NodeIndex at);
   [[nodiscard]] text::ByteSet remembered_bytes(const Node& node, Set seen, KeyPosition at) const;

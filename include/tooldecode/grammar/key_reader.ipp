@@ -59,19 +59,9 @@ TOOLDECODE_INLINE std::optional<KeyReader::KeyPosition> KeyReader::inside(const 
 
 TOOLDECODE_INLINE bool KeyReader::has_more(const Node& node, core::ByteTrie::NodeIndex at,
                                            Set seen) const {
-  if (at == 0) {  // all members: no walk is needed
-    for (std::uint32_t member = 0; member < node.children.size(); ++member) {
-      if (seen_.may_follow(node, seen, member)) return true;
-    }
-    return false;
-  }
-  const auto [first, last] = node.literals->children(at);
-  for (auto child = first; child < last; ++child) {
-    const auto literal = node.literals->values(child);
-    if (!literal.empty() && seen_.may_follow(node, seen, literal.front())) return true;
-    if (has_more(node, child, seen)) return true;
-  }
-  return false;
+  return std::ranges::any_of(longer_keys(node, at), [&](core::ByteTrie::NodeIndex end) {
+    return seen_.may_follow(node, seen, node.literals->values(end).front());
+  });
 }
 
 TOOLDECODE_INLINE bool KeyReader::may_become_other(const Node& node, Set seen, KeyPosition at,
@@ -447,16 +437,7 @@ TOOLDECODE_INLINE KeyReader::Texts KeyReader::reserved(const Node& node, Set see
     at = node.literals->find_child(at, static_cast<std::uint8_t>(c));
     if (at == 0) return all;
   }
-  std::vector<std::pair<core::ByteTrie::NodeIndex, std::string>> work{{at, std::string(text)}};
-  while (!work.empty()) {
-    const auto [from, spelt] = std::move(work.back());
-    work.pop_back();
-    const auto [first, last] = node.literals->children(from);
-    for (auto child = first; child < last; ++child) {
-      work.emplace_back(child, spelt + static_cast<char>(node.literals->label(child)));
-      if (!node.literals->values(child).empty()) all.push_back(work.back().second);
-    }
-  }
+  for (const auto end : longer_keys(node, at)) all.push_back(node.literals->text(end));
   return all;
 }
 
@@ -591,6 +572,13 @@ TOOLDECODE_INLINE std::vector<KeyCharacter> KeyReader::first_characters(const No
   std::vector<core::ByteTrie::Entry> entries;
   for (const std::string& rest : rests) entries.emplace_back(rest, 0);
   return key_characters(core::ByteTrie(std::move(entries)), 0, *node.strings);
+}
+
+TOOLDECODE_INLINE std::span<const core::ByteTrie::NodeIndex> KeyReader::longer_keys(
+    const Node& node, core::ByteTrie::NodeIndex at) {
+  const std::size_t ending = node.literals->values(at).size();
+  return std::span(node.ends).subspan(node.first_end[at] + ending,
+                                      node.literals->count_below(at) - ending);
 }
 
 TOOLDECODE_INLINE text::ByteSet KeyReader::literal_bytes(const Node& node,

@@ -75,6 +75,9 @@ class BasicNode {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> dependent{};
     std::vector<KeysTogether<std::uint32_t>> together{};
     std::uint32_t leading = 0;
+    /// Of nodes that NodeStore imported: the trie's nodes where keys end, ascending by key, and for
+    /// each node the index of the first key that ends there or below.
+    std::vector<core::ByteTrie::NodeIndex> ends{}, first_end{};
     std::optional<text::ValueSyntax> strings{};
     bool documented_order = false, distinct = false, every_spelling = false;
     friend bool operator==(const Members&, const Members&) = default;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <thread>
 
@@ -20,19 +21,30 @@ namespace detail {
 // The literals of a trie whose values are not dead.
 template <class IsDead>
 std::shared_ptr<const core::ByteTrie> without(const core::ByteTrie& trie, const IsDead& is_dead) {
-  std::vector<std::string> texts(trie.size());
+  std::deque<std::string> texts;
   std::vector<core::ByteTrie::Entry> entries;
   for (core::ByteTrie::NodeIndex at = 0; at < trie.size(); ++at) {
-    const auto [first, last] = trie.children(at);
-    for (auto child = first; child < last; ++child) {
-      texts[child] = texts[at] + static_cast<char>(trie.label(child));
-    }
     const auto literals = trie.values(at);
-    if (!literals.empty() && !is_dead(literals.front())) {
-      entries.emplace_back(texts[at], literals.front());
-    }
+    if (literals.empty() || is_dead(literals.front())) continue;
+    entries.emplace_back(texts.emplace_back(trie.text(at)), literals.front());
   }
   return std::make_shared<const core::ByteTrie>(std::move(entries));
+}
+
+// Lists where keys end, so that no trie is walked for the keys that go on from a node.
+TOOLDECODE_INLINE void list_ends(NodeStore::Node::Members& set) {
+  const core::ByteTrie& trie = *set.literals;
+  set.ends.resize(trie.count_below(0));
+  set.first_end.resize(trie.size());
+  for (core::ByteTrie::NodeIndex at = 0; at < trie.size(); ++at) {
+    std::uint32_t next = set.first_end[at];
+    for (std::size_t i = 0; i < trie.values(at).size(); ++i) set.ends[next++] = at;
+    const auto [first, last] = trie.children(at);
+    for (auto child = first; child < last; ++child) {
+      set.first_end[child] = next;
+      next += trie.count_below(child);
+    }
+  }
 }
 
 TOOLDECODE_INLINE bool completes_by_escape(const NodeStore::Node::Members& set,
@@ -209,6 +221,7 @@ TOOLDECODE_INLINE StoredId NodeStore::Import::trie(const Grammar::Node::Trie& no
 
 TOOLDECODE_INLINE StoredId NodeStore::Import::members(const Grammar::Node::Members& node) {
   Node::Members made{{node.literals, numbers_of(node.children)}};
+  detail::list_ends(made);
   std::vector<char> live;
   live.reserve(made.children.size());
   for (const StoredId child : made.children) live.push_back(child != nothing ? 1 : 0);
@@ -294,7 +307,8 @@ TOOLDECODE_INLINE std::size_t NodeStore::bytes_of(const Node& node) {
                     [&](const Node::Members& set) {
                       std::size_t bytes = core::shared_bytes<Node::Members>() + trie(set) +
                                           heap_bytes(set.others) + heap_bytes(set.required) +
-                                          heap_bytes(set.dependent) + heap_bytes(set.together);
+                                          heap_bytes(set.dependent) + heap_bytes(set.together) +
+                                          heap_bytes(set.ends) + heap_bytes(set.first_end);
                       for (const OtherKeys& others : set.others) {
                         bytes += heap_bytes(others.state) + heap_bytes(others.completes);
                       }
