@@ -425,10 +425,8 @@ TEST_CASE("SchemaCompiler of random schemas accepts the values that a validator 
     try {
       grammar.emplace(schema);
     } catch (const Error& error) {
-      const bool expected = error.code() == Errc::unsupported_keyword ||
-                            std::string(error.what()).ends_with("round in a circle");
       INFO("seed " << seed << ": " << schema << ": " << error.what());
-      CHECK(expected);
+      CHECK(error.code() == Errc::unsupported_keyword);
       continue;
     }
     ++compiled;
@@ -524,4 +522,107 @@ TEST_CASE("SchemaCompiler of any JSON value returns a grammar or throws Error", 
 TEST_CASE("SchemaCompiler of an array with minItems above maxItems accepts nothing",
           "[json_schema]") {
   CHECK_FALSE(json(R"({"type":"array","minItems":1,"maxItems":0})").accepts("[]"));
+}
+
+TEST_CASE("SchemaCompiler tells alternatives apart that are made of what is being read",
+          "[json_schema]") {
+  const std::string self = R"({"anyOf": [{"$ref": "#/$defs/e"}, {"type": "null"}]})";
+  // Properties are compared in their order: the recursive one comes first or last.
+  for (const bool is_first : {true, false}) {
+    const auto branch = [&](const std::string& op) {
+      const std::string left = R"("left": )" + self, name = R"("op": {"const": ")" + op + "\"}";
+      return R"({"type": "object", "required": ["left", "op"], "properties": {)" +
+             (is_first ? left + ", " + name : name + ", " + left) + "}}";
+    };
+    const std::string both = '[' + branch("+") + ", " + branch("-") + ']';
+    for (const char* keyword : {"oneOf", "anyOf"}) {
+      const Compiled compiled = json(R"({"$ref": "#/$defs/e", "$defs": {"e": {")" +
+                                     std::string(keyword) + "\": " + both + "}}}");
+      CAPTURE(is_first, keyword);
+      CHECK(compiled.accepts(R"({"left": null, "op": "+"})"));
+      CHECK(compiled.accepts(R"({"left": {"left": null, "op": "-"}, "op": "+"})"));
+      CHECK_FALSE(compiled.accepts(R"({"left": {"left": 1, "op": "-"}, "op": "+"})"));
+      CHECK_FALSE(compiled.accepts(R"({"left": null, "op": "*"})"));
+    }
+  }
+}
+
+TEST_CASE("SchemaCompiler subtracts from objects that contain themselves", "[json_schema]") {
+  const std::string next =
+      R"("type": "object", "required": ["next"],
+         "properties": {"next": {"anyOf": [{"$ref": "#"}, {"type": "null"}, {"type": "integer"}]}})";
+  const std::string one = R"({"required": ["next"], "properties": {"next": {"const": 1}}})";
+  for (const std::string& rule :
+       {R"("not": )" + one, R"("if": )" + one + R"(, "then": false, "else": true)"}) {
+    const Compiled compiled = json('{' + next + ", " + rule + '}');
+    CAPTURE(rule);
+    CHECK(compiled.accepts(R"({"next": null})"));
+    CHECK(compiled.accepts(R"({"next": 2})"));
+    CHECK(compiled.accepts(R"({"next": {"next": {"next": null}}})"));
+    CHECK_FALSE(compiled.accepts(R"({"next": 1})"));
+    CHECK_FALSE(compiled.accepts(R"({"next": {"next": 1}})"));
+  }
+}
+
+TEST_CASE("SchemaCompiler of random recursive alternatives accepts what a validator accepts",
+          "[json_schema]") {
+  std::mt19937 random(7);
+  const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+  const Json self{{"$ref", "#/$defs/e"}};
+  const auto leaf = [&]() -> Json {
+    if (below(2) == 0) return {{"const", below(2) == 0 ? Json(1) : Json("x")}};
+    return {{"type", below(2) == 0 ? "null" : "integer"}};
+  };
+  const auto value_schema = [&]() -> Json {
+    if (below(2) == 0) return leaf();
+    if (below(4) == 0) return self;
+    return {{below(2) == 0 ? "anyOf" : "oneOf", Json::array({self, leaf()})}};
+  };
+  const auto object = [&] {
+    Json one{{"type", "object"}, {"properties", Json::object()}, {"required", Json::array({})}};
+    for (const char* name : {"a", "b"}) {
+      if (below(4) == 0) continue;
+      one["properties"][name] = value_schema();
+      if (below(3) != 0) one["required"].push_back(name);
+    }
+    return one;
+  };
+  const auto value = [&](const auto& inner, int depth) -> Json {
+    const std::uint32_t kind = below(depth == 0 ? 3 : 9);
+    if (kind == 0) return Json();
+    if (kind == 1) return below(3);
+    if (kind == 2) return "x";
+    Json made = Json::object();
+    for (const char* name : {"a", "b"}) {
+      if (below(5) != 0) made[name] = inner(inner, depth - 1);
+    }
+    return made;
+  };
+  int compiled = 0, valid = 0;
+  for (int round = 0; round < 150; ++round) {
+    Json e{{below(3) == 0 ? "anyOf" : "oneOf", Json::array({object(), object()})}};
+    if (below(3) == 0) e = object();
+    if (below(3) == 0) e["not"] = object();
+    if (below(4) == 0) e["if"] = object(), e["then"] = object();
+    const Json schema{{"$ref", "#/$defs/e"}, {"$defs", {{"e", e}}}};
+    CAPTURE(round, schema.text());
+    std::optional<Compiled> grammar;
+    try {
+      grammar.emplace(schema, SchemaOptions{.limits = {.steps = 1'000'000}});
+    } catch (const Error& error) {
+      CAPTURE(error.what());
+      CHECK((error.code() == Errc::unsupported_keyword || error.code() == Errc::limit_exceeded));
+      continue;
+    }
+    ++compiled;
+    for (int i = 0; i < 40; ++i) {
+      const Json one      = value(value, 3);
+      const bool conforms = tooldecode::slow::conforms(one, schema, schema);
+      valid += conforms ? 1 : 0;
+      if (grammar->accepts(one.text()) == conforms) continue;
+      FAIL_CHECK(one.text() << ": conforms " << conforms);
+    }
+  }
+  CHECK(compiled > 110);
+  CHECK(valid > 500);
 }

@@ -122,10 +122,12 @@ TOOLDECODE_INLINE bool FormAlgebra::are_disjoint(FormId a, FormId b, std::uint32
   const std::pair<FormId, FormId> key = std::minmax(a, b);
   const auto known                    = disjoint_.find(key);
   if (known != disjoint_.end()) return known->second;
-  if (is_busy(a) || is_busy(b)) return false;
+  const Form* left  = find(a);
+  const Form* right = left == nullptr ? nullptr : find(b);
+  if (right == nullptr) return false;
   BuildBudget::spend(30, 64);
   disjoint_[key]    = false;  // until it is computed
-  const bool result = are_disjoint((*this)[a], (*this)[b], depth + 1);
+  const bool result = are_disjoint(*left, *right, depth + 1);
   disjoint_[key]    = result;
   return result;
 }
@@ -206,14 +208,7 @@ TOOLDECODE_INLINE std::optional<ObjectForm> FormAlgebra::intersection(const Obje
 }
 
 TOOLDECODE_INLINE bool FormAlgebra::may_meet(const ObjectForm& a, const ObjectForm& b) {
-  if (nests_deeply()) return true;
-  try {
-    return !are_disjoint(a, b, 0);
-  } catch (const Error& error) {
-    // A value that is not needed may have no form, or be the one that is being computed.
-    if (error.code() == Errc::limit_exceeded || error.code() == Errc::cancelled) throw;
-    return true;
-  }
+  return nests_deeply() || !are_disjoint(a, b, 0);
 }
 
 TOOLDECODE_INLINE std::vector<ArrayForm> FormAlgebra::difference(ArrayForm from,

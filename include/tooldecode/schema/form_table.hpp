@@ -73,8 +73,10 @@ class FormTable {
 
   [[nodiscard]] const Form& operator[](FormId id);
 
-  /// Whether a form is being computed, so that it cannot be read.
-  [[nodiscard]] bool is_busy(FormId id) const { return nodes_[id.index()].busy; }
+  /// A form that may not be needed; null if there is none, or it is made of one that is being
+  /// computed.
+  [[nodiscard]] const Form* find(FormId id);
+
   /// Whether computing forms that may not be needed could pass max_nested.
   [[nodiscard]] bool nests_deeply() const noexcept { return depth_ > max_nested / 2; }
   /// The place of the keyword that a form comes from.

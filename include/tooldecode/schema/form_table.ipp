@@ -104,6 +104,16 @@ TOOLDECODE_INLINE const Form& FormTable::operator[](FormId id) {
   return *node.form;
 }
 
+TOOLDECODE_INLINE const Form* FormTable::find(FormId id) {
+  if (nodes_[id.index()].busy) return nullptr;
+  try {
+    return &(*this)[id];
+  } catch (const Error& error) {
+    if (error.code() == Errc::limit_exceeded || error.code() == Errc::cancelled) throw;
+    return nullptr;
+  }
+}
+
 TOOLDECODE_INLINE std::optional<FormId> FormTable::find_negated(FormId id) const {
   return nodes_[id.index()].complement_of;
 }

@@ -65,16 +65,15 @@ TOOLDECODE_INLINE Reader::Tags Reader::tags_of(const ObjectForm& form) {
   Tags tags;
   for (const ObjectForm::Member& member : form.members) {
     BuildBudget::spend(1);
-    if (!member.required || forms.is_busy(member.value)) continue;
-    const Form& value    = forms[member.value];
-    const bool has_texts = !value.null && !value.truth && !value.falsehood &&
-                           !value.texts.empty() && value.alternatives() == value.texts.size() &&
-                           std::ranges::all_of(value.texts, [](const StringForm& one) {
+    const Form* value    = member.required ? forms.find(member.value) : nullptr;
+    const bool has_texts = value != nullptr && !value->null && !value->truth && !value->falsehood &&
+                           !value->texts.empty() && value->alternatives() == value->texts.size() &&
+                           std::ranges::all_of(value->texts, [](const StringForm& one) {
                              return one.values.has_value();
                            });
     if (!has_texts) continue;
     std::vector<std::string>& texts = tags[member.name];
-    for (const StringForm& one : value.texts) {
+    for (const StringForm& one : value->texts) {
       texts.insert(texts.end(), one.values->begin(), one.values->end());
     }
     std::ranges::sort(texts);
@@ -408,29 +407,23 @@ TOOLDECODE_INLINE std::optional<Reader::BranchesByText> Reader::find_tag(
     const std::vector<FormId>& ids) {
   if (forms.nests_deeply()) return std::nullopt;
   std::map<std::string, BranchesByText> with;  // by key
-  try {
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const Form& form                       = forms[ids[i]];
-      const std::vector<ObjectForm>& objects = form.compared_objects();
-      if (objects.empty() || form.alternatives() != form.objects.size()) return std::nullopt;
-      for (const ObjectForm& one : objects) {
-        const Tags tags     = tags_of(one);
-        const bool is_first = i == 0 && &one == &objects.front();
-        std::erase_if(with, [&](const auto& known) { return !tags.contains(known.first); });
-        for (const auto& [key, texts] : tags) {
-          if (!is_first && !with.contains(key)) continue;
-          for (const std::string& text : texts) {
-            BuildBudget::spend(10, 2 * sizeof(std::size_t));
-            std::vector<std::size_t>& branches = with[key][text];
-            if (branches.empty() || branches.back() != i) branches.push_back(i);
-          }
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const Form& form                       = forms[ids[i]];
+    const std::vector<ObjectForm>& objects = form.compared_objects();
+    if (objects.empty() || form.alternatives() != form.objects.size()) return std::nullopt;
+    for (const ObjectForm& one : objects) {
+      const Tags tags     = tags_of(one);
+      const bool is_first = i == 0 && &one == &objects.front();
+      std::erase_if(with, [&](const auto& known) { return !tags.contains(known.first); });
+      for (const auto& [key, texts] : tags) {
+        if (!is_first && !with.contains(key)) continue;
+        for (const std::string& text : texts) {
+          BuildBudget::spend(10, 2 * sizeof(std::size_t));
+          std::vector<std::size_t>& branches = with[key][text];
+          if (branches.empty() || branches.back() != i) branches.push_back(i);
         }
       }
     }
-  } catch (const Error& error) {
-    // The value of a key may have no form, or be the one that is being computed.
-    if (error.code() == Errc::limit_exceeded || error.code() == Errc::cancelled) throw;
-    return std::nullopt;
   }
   if (with.empty()) return std::nullopt;
   // Of several keys, the one with the most texts tells most branches apart.
