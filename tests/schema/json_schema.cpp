@@ -564,6 +564,15 @@ TEST_CASE("SchemaCompiler subtracts from objects that contain themselves", "[jso
   }
 }
 
+TEST_CASE("SchemaCompiler refuses names where dependentSchemas needs schemas", "[json_schema]") {
+  CHECK(error_of(R"({"dependentSchemas": {"a": ["b"]}})") ==
+        "malformed_schema #/dependentSchemas/a");
+  CHECK(error_of(R"({"dependentSchemas": {"a": "b"}})") == "malformed_schema #/dependentSchemas/a");
+  CHECK_FALSE(json(R"({"$schema": "http://json-schema.org/draft-07/schema#",
+                       "dependencies": {"a": ["b"]}})")
+                  .accepts(R"({"a": 1})"));
+}
+
 TEST_CASE("SchemaCompiler of random recursive alternatives accepts what a validator accepts",
           "[json_schema]") {
   std::mt19937 random(7);

@@ -457,7 +457,9 @@ TOOLDECODE_INLINE Form Reader::conditional(const Site& site, const Form& outer) 
 TOOLDECODE_INLINE Form Reader::dependent(const Site& site, Form all, const char* keyword) {
   for (const auto& [name, content] : site.has.find_map(keyword)->items()) {
     const std::string part = text::extend_pointer(keyword, name);
-    if (content.is_array() || content.is_string()) continue;  // see `object`
+    const bool lists_names =
+        std::string_view(keyword) == "dependencies" && (content.is_array() || content.is_string());
+    if (lists_names) continue;  // see `object`
     const Form& inner = forms[test(site, content, part)];
     Form absent       = Form::anything();
     Form present;
