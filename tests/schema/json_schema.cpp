@@ -524,6 +524,22 @@ TEST_CASE("SchemaCompiler of an array with minItems above maxItems accepts nothi
   CHECK_FALSE(json(R"({"type":"array","minItems":1,"maxItems":0})").accepts("[]"));
 }
 
+TEST_CASE("SchemaCompiler counts many items at each of many levels without a deep call stack",
+          "[json_schema]") {
+  Json schema = Json::object();
+  for (int level = 0; level < 60; ++level) {
+    Json prefix = Json::array();
+    for (int i = 0; i < 949; ++i) prefix.push_back(true);
+    prefix.push_back(std::move(schema));
+    schema                = Json::object();
+    schema["prefixItems"] = std::move(prefix);
+    schema["contains"]    = Json{{"type", "null"}};
+  }
+  const Compiled compiled(std::move(schema));
+  CHECK(compiled.accepts("[1, null]"));
+  CHECK_FALSE(compiled.accepts("[1, 2]"));
+}
+
 TEST_CASE("SchemaCompiler tells alternatives apart that are made of what is being read",
           "[json_schema]") {
   const std::string self = R"({"anyOf": [{"$ref": "#/$defs/e"}, {"type": "null"}]})";

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
@@ -42,7 +43,10 @@ class ItemCounts {
 
   [[noreturn]] static void too_many();
 
+  // The node of the items after a state, defined or to be defined.
   NodeId after(const State& state);
+  // What may follow a state.
+  NodeId choices_after(const State& state);
 
   // Whether an item that also conforms to a form may have more keys.
   [[nodiscard]] bool names_more(FormId form, FormId item) const;
@@ -58,6 +62,7 @@ class ItemCounts {
   std::size_t least_     = 0;  // items
   std::size_t last_      = 0;
   std::map<State, NodeId> known_;
+  std::vector<std::pair<State, NodeId>> open_;  // known, but not defined
 };
 
 }  // namespace tooldecode::schema

@@ -29,7 +29,14 @@ TOOLDECODE_INLINE NodeId ItemCounts::operator()(const ArrayForm& form) {
   last_ = std::max(last_, least_);
   if (!open) last_ = form.length.max;
   if (last_ > max_states) too_many();
-  return after({0, std::vector<std::uint32_t>(form.contains.size(), 0)});
+  const NodeId first = after({0, std::vector<std::uint32_t>(form.contains.size(), 0)});
+  // A list, because calls would nest as deeply as there are items.
+  while (!open_.empty()) {
+    const auto [state, node] = std::move(open_.back());
+    open_.pop_back();
+    grammar_.define(node, choices_after(state));
+  }
+  return first;
 }
 
 TOOLDECODE_INLINE bool ItemCounts::names_more(FormId form, FormId item) const {
@@ -50,6 +57,11 @@ TOOLDECODE_INLINE NodeId ItemCounts::after(const State& state) {
   if (known_.size() >= max_states) too_many();
   const NodeId node = grammar_.reserve();
   known_.emplace(state, node);
+  open_.emplace_back(state, node);
+  return node;
+}
+
+TOOLDECODE_INLINE NodeId ItemCounts::choices_after(const State& state) {
   const auto& contains = form_->contains;
   std::vector<NodeId> choices;
   bool may_end = state.items >= least_;
@@ -62,8 +74,7 @@ TOOLDECODE_INLINE NodeId ItemCounts::after(const State& state) {
   for (std::size_t chosen = 0; !full && chosen < std::size_t{1} << contains.size(); ++chosen) {
     add_item(state, chosen, choices);
   }
-  grammar_.define(node, grammar_.choice(std::move(choices)));
-  return node;
+  return grammar_.choice(std::move(choices));
 }
 
 TOOLDECODE_INLINE void ItemCounts::add_item(const State& state, std::size_t chosen,
