@@ -18,6 +18,7 @@
 
 namespace {
 
+using tooldecode::text::append_utf8;
 using tooldecode::text::compile_pattern;
 using tooldecode::text::decode_utf8;
 using tooldecode::text::Dfa;
@@ -294,4 +295,17 @@ TEST_CASE(
 
 TEST_CASE("compile_pattern of a search for what may be empty matches every text, at any count") {
   for (const std::string& text : texts(3)) CHECK(matches("a{0,99999999999}", text));
+}
+
+TEST_CASE("compile_pattern of very many different characters is refused before they are divided") {
+  const auto one_of = [](char32_t count) {
+    std::string pattern = "^(?:";
+    for (char32_t c = 0; c < count; ++c) {
+      append_utf8(pattern, 0x4E00 + c);
+      pattern += '|';
+    }
+    return pattern + "b)$";
+  };
+  CHECK(matches(one_of(3'000), "\u4E2D"));
+  CHECK(error_of(one_of(20'000)).starts_with("limit_exceeded"));
 }

@@ -61,6 +61,7 @@ class PatternTerms {
   static constexpr std::uint32_t none   = ~std::uint32_t{0};
   static constexpr std::uint32_t open   = none - 1;  // a row that is being computed
   static constexpr std::size_t max_memo = std::size_t{1} << 24;
+  static constexpr std::size_t max_bits = std::size_t{1} << 21;  // words of `in_`
   // Limits the recursion depth, and so the stack.
   struct Descent {
     explicit Descent(std::size_t& depth);
@@ -110,7 +111,7 @@ TextDfa pattern_automaton(PatternTerms& terms, PatternTerms::Term start);
 /// see Pattern; lone surrogates match nothing.
 ///
 /// An automaton has at most 10,000 states and 8 million cells (states x classes), and takes at most
-/// a million steps to build.
+/// a million steps to build. A pattern with 128 million cells of classes x sets is refused before.
 ///
 /// \par Complexity  O(states x classes) derivatives; exponential in the worst case, but bounded
 /// \par Errors      Error{malformed_pattern, unsupported_pattern} with the byte,

@@ -83,7 +83,10 @@ TOOLDECODE_INLINE std::vector<CodePointSet> PatternTerms::partition() {
       members[flips[i].second / 64] ^= std::uint64_t{1} << (flips[i].second % 64);
     }
     const char32_t next = i < flips.size() ? flips[i].first : CodePointSet::last_code_point + 1;
-    if (from < next) parts[members].emplace_back(from, next - 1);
+    if (from >= next) continue;
+    BuildBudget::spend(1 + members.size() / 4);
+    if (parts.size() * members.size() > max_bits) RegexTerms::too_large();
+    parts[members].emplace_back(from, next - 1);
   }
   std::vector<CodePointSet> classes;
   for (auto& [in, ranges] : parts) {
@@ -97,6 +100,7 @@ TOOLDECODE_INLINE std::vector<CodePointSet> PatternTerms::partition() {
 }
 
 TOOLDECODE_INLINE PatternTerms::Term PatternTerms::set_of(std::size_t set) {
+  terms_.spend(classes_.size() / 64);
   RegexTerms::Bits bits(classes_.size() / 64 + 1, 0);
   for (std::size_t c = 0; c < classes_.size(); ++c) {
     if (in_[c][set / 64] >> (set % 64) & 1) bits[c / 64] |= std::uint64_t{1} << (c % 64);
