@@ -142,6 +142,22 @@ TEST_CASE("ToolCallFSM accepts only numbers that parse can read, and repeated fr
   CHECK(calls.parse("[f(o={'': 1, '': 3})]")[0].arguments.text() == R"({"o":{"":3}})");
 }
 
+TEST_CASE("ToolCallFSM::find_argument counts properties that no value conforms to") {
+  const ToolSet one = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"a": false, "b": {"type": "integer"}, "c": {"type": "integer"}},
+    "allOf": [{"properties": {"d": {"type": "integer"}}}], "required": ["c"]}}])");
+  REQUIRE(argument_names(one[0]) == std::vector<std::string>{"a", "b", "c"});
+  const ToolCallFSM all{bytes(), one, PythonCall{}};
+  for (const ToolCallFSM& calls : {all, all.single_call(0, {"c"})}) {
+    const auto argument_at = [&](const std::string& text) {
+      return calls.find_argument(*calls.advance_bytes(calls.initial(), text));
+    };
+    CHECK(argument_at("[f(c=") == 2);
+    CHECK(argument_at("[f(c=1, b=") == 1);
+    CHECK_FALSE(argument_at("[f(c=1, d="));
+  }
+}
+
 TEST_CASE("ToolCallFSM::single_call forces the leading keys in order, then allows optional ones") {
   const ToolSet one = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"a": {"type": "string"}, "b": {"type": "integer"}, "c": {"type": "boolean"},

@@ -92,10 +92,9 @@ struct ObjectForm {
   friend bool operator==(const ObjectForm&, const ObjectForm&) = default;
 
   [[nodiscard]] const Member* find(const std::string& name) const;
-  /// Moves the members of some keys to the front, and the entries of `along`, if given, in the same
-  /// way. Returns the first key that has no member or is there twice.
-  [[nodiscard]] std::optional<std::string> lead(const std::vector<std::string>& keys,
-                                                std::vector<std::uint32_t>* along = nullptr);
+  /// Moves the members of some keys to the front. Returns the first key that has no member or is
+  /// there twice.
+  [[nodiscard]] std::optional<std::string> lead(const std::vector<std::string>& keys);
 };
 
 /// The values of a schema: those that meet an alternative of their type.

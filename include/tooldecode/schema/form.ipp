@@ -15,19 +15,14 @@ TOOLDECODE_INLINE const ObjectForm::Member* ObjectForm::find(const std::string& 
   return at == members.end() ? nullptr : &*at;
 }
 
-TOOLDECODE_INLINE std::optional<std::string> ObjectForm::lead(const std::vector<std::string>& keys,
-                                                              std::vector<std::uint32_t>* along) {
+TOOLDECODE_INLINE std::optional<std::string> ObjectForm::lead(
+    const std::vector<std::string>& keys) {
   std::ptrdiff_t leading = 0;
   for (const std::string& key : keys) {
     const auto from = members.begin() + leading;
     const auto at =
         std::find_if(from, members.end(), [&](const Member& member) { return member.name == key; });
     if (at == members.end()) return key;
-    if (along != nullptr) {
-      const auto first = along->begin() + leading;
-      const auto place = first + (at - from);
-      std::rotate(first, place, place + 1);
-    }
     std::rotate(from, at, at + 1);
     ++leading;
   }

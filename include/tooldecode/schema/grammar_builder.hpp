@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -34,13 +35,12 @@ namespace tooldecode::schema {
 class GrammarBuilder {
  public:
   struct Members {
-    NodeId assign;                              ///< between key and value
-    bool plain            = false;              ///< keys are unquoted identifiers
-    bool documented_order = false;              ///< only in the order of the schema
-    std::optional<std::uint32_t> first_tag{};   ///< tags the documented values, in order
-    std::uint32_t tags = 0;                     ///< number of documented values; they come first
-    std::optional<std::uint32_t> every_mark{};  ///< mark on every value, around the tag
-    std::vector<std::string> leading_keys{};    ///< required; first, in this order
+    NodeId assign;                                          ///< between key and value
+    bool plain            = false;                          ///< keys are unquoted identifiers
+    bool documented_order = false;                          ///< only in the order of the schema
+    std::unordered_map<std::string, std::uint32_t> tags{};  ///< of values, by the member's name
+    std::optional<std::uint32_t> every_mark{};              ///< mark on every value, around the tag
+    std::vector<std::string> leading_keys{};                ///< required; first, in this order
   };
 
   GrammarBuilder(Grammar& grammar, Reader& reader, Spellings& text, bool documented_order,

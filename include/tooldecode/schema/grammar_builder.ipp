@@ -59,9 +59,7 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::members(ObjectForm form, const Members&
 }
 
 TOOLDECODE_INLINE NodeId GrammarBuilder::member_set(ObjectForm form, const Members& written) {
-  std::vector<std::uint32_t> documented(form.members.size());
-  for (std::uint32_t i = 0; i < documented.size(); ++i) documented[i] = i;
-  if (const auto missing = form.lead(written.leading_keys, &documented)) {
+  if (const auto missing = form.lead(written.leading_keys)) {
     throw Error(Errc::invalid_option, *missing, "must be a property, and lead once");
   }
   KeyedSet set{.members          = {},
@@ -74,17 +72,17 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::member_set(ObjectForm form, const Membe
   set.every_spelling = text_.every_spelling();
   set.members.reserve(form.members.size());
   bool has_tags = false;
-  for (std::size_t i = 0; i < form.members.size(); ++i) {
-    const auto& [name, id, required] = form.members[i];
+  for (const auto& [name, id, required] : form.members) {
     if (!written.plain && text_.holds_excluded(name)) {
       throw Error(Errc::unsupported_name, text::extend_pointer("/properties", name),
                   "the call format cannot write the name \"" + name +
                       "\": its readers take that for an end");
     }
     NodeId content       = value(id);
-    const bool is_tagged = written.first_tag && documented[i] < written.tags;
+    const auto tag       = written.tags.find(name);
+    const bool is_tagged = tag != written.tags.end();
     has_tags |= is_tagged;
-    if (is_tagged) content = grammar_.tagged(*written.first_tag + documented[i], content);
+    if (is_tagged) content = grammar_.tagged(tag->second, content);
     if (written.every_mark) content = grammar_.tagged(*written.every_mark, content);
     auto spellings = written.plain ? std::vector{name} : text_.key(name);
     // No other member has the same tag, so there is no node to share, nor is there a set.

@@ -2,8 +2,8 @@
 /// Definitions of json_schema.hpp.
 #pragma once
 
-#include <algorithm>
-#include <string_view>
+#include <string>
+#include <unordered_map>
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
@@ -71,29 +71,28 @@ class SchemaCompiler::Parts {
     return {.assign           = assign,
             .plain            = plain,
             .documented_order = options_.documented_order,
-            .first_tag        = argument_tag,
-            .tags             = documented(),
+            .tags             = tags(),
             .leading_keys     = options_.leading_keys};
   }
 
-  // How many members the root schema itself describes: its properties and other required names.
-  // Members from other schemas come after them.
-  [[nodiscard]] std::uint32_t documented() const {
-    if (!root_.is_object()) return 0;
-    std::vector<std::string_view> names;
+  // Marks of the members that the root schema itself describes: its properties, then other required
+  // names.
+  [[nodiscard]] std::unordered_map<std::string, std::uint32_t> tags() const {
+    std::unordered_map<std::string, std::uint32_t> all;
+    if (!root_.is_object()) return all;
+    const auto add = [&](const std::string& name) {
+      all.try_emplace(name, argument_tag + static_cast<std::uint32_t>(all.size()));
+    };
     const auto properties = root_.find("properties"), required = root_.find("required");
     if (properties != root_.end() && properties->is_object()) {
-      names.reserve(2 * properties->size());
-      for (const auto& property : properties->items()) names.push_back(property.first);
+      for (const auto& property : properties->items()) add(property.first);
     }
     if (required != root_.end() && required->is_array()) {
       for (const Json& name : *required) {
-        if (name.is_string()) names.push_back(name.string());
+        if (name.is_string()) add(name.string());
       }
     }
-    std::sort(names.begin(), names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    return static_cast<std::uint32_t>(names.size());
+    return all;
   }
 
   Grammar& grammar_;
