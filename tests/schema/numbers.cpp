@@ -77,3 +77,16 @@ TEST_CASE("Numbers::lexeme shares one lexeme among equal forms") {
   CHECK(Numbers::lexeme({}, {}).dfa == any_number(NumberKinds::any).dfa);
   CHECK(Numbers::lexeme({}, {.digits = 5}).dfa != any_number(NumberKinds::any).dfa);
 }
+
+TEST_CASE("Numbers::lexeme of great integers does not depend on those of draft 4 made before") {
+  const NumberLimits limits = NumberLimits{}.as_written();
+  for (const bool draft4_first : {true, false}) {
+    const auto bound = Decimal::parse(draft4_first ? "1e250" : "1e251");
+    const auto made  = [&](NumberKinds kinds) {
+      return Numbers::lexeme({kinds, {.minimum = NumberBounds::Bound{bound, false}}}, limits).dfa;
+    };
+    if (draft4_first) CHECK(made(NumberKinds::digits)->empty());
+    CHECK(test::accepts(*made(NumberKinds::integers), "1e260"));
+    CHECK(made(NumberKinds::digits)->empty());
+  }
+}

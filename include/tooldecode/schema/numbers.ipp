@@ -42,9 +42,11 @@ TOOLDECODE_INLINE text::NumberLexeme Numbers::lexeme(const NumberForm& of,
     return text::any_number(form.kinds);
   }
   std::string key = Numbers::key(form);
+  // Where no digits are enough, the kinds that were asked for decide.
   for (const auto limit :
-       {static_cast<std::int64_t>(limits.digits), static_cast<std::int64_t>(limits.leading_digits),
-        static_cast<std::int64_t>(limits.places), static_cast<std::int64_t>(limits.min_exponent),
+       {static_cast<std::int64_t>(of.kinds), static_cast<std::int64_t>(limits.digits),
+        static_cast<std::int64_t>(limits.leading_digits), static_cast<std::int64_t>(limits.places),
+        static_cast<std::int64_t>(limits.min_exponent),
         static_cast<std::int64_t>(limits.greatest_exponent),
         static_cast<std::int64_t>(limits.any_zeros)}) {
     key += ' ' + std::to_string(limit);
