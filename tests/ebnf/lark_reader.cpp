@@ -68,6 +68,10 @@ TEST_CASE("LarkReader errors name the byte of malformed text") {
   CHECK(error_of("start: \"a") == "malformed_grammar byte 7");
   CHECK(error_of("start: /a") == "malformed_grammar byte 7");
   CHECK(error_of("start: \"\\q\"") == "malformed_grammar byte 8");
+  CHECK(error_of("start: \"\\ud800\"") == "malformed_grammar byte 8");
+  CHECK(error_of("start: \"\\ud800\\u0041\"") == "malformed_grammar byte 8");
+  CHECK(error_of("start: \"\\ud800\\ud800\"") == "malformed_grammar byte 8");
+  CHECK(error_of("start: \"\\udc00\"") == "malformed_grammar byte 8");
   CHECK(error_of("start: \"a\"{3,2}") == "malformed_grammar byte 10");
   CHECK(error_of("start: \"ab\"..\"c\"") == "malformed_grammar byte 7");
   CHECK(error_of("start: \"a\" ->") == "malformed_grammar byte 13");

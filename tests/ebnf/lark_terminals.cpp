@@ -70,3 +70,16 @@ TEST_CASE("LarkTerminals throws at the place of invalid terminals") {
   CHECK(error_of("T: %json {}") == "malformed_grammar byte 3");
   CHECK(error_of("T: \"a\" /[b/") == "malformed_pattern byte 7");
 }
+
+TEST_CASE("LarkTerminals refuses substrings whose pattern would be too long") {
+  std::string chunks;
+  for (int i = 0; i < 200; ++i) chunks += (i == 0 ? "\"" : ", \"") + std::string(1'000, 'a') + '"';
+  const std::string terminal = R"(T: %regex {"substring_chunks": [)" + chunks + "]}";
+  try {
+    (void)matches(terminal, "");
+    FAIL_CHECK("no error");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).ends_with("a terminal that is too long"));
+    CHECK(error.where() == "byte 3");
+  }
+}

@@ -414,7 +414,10 @@ TOOLDECODE_INLINE std::string LarkReader::string() {
     const auto simple    = letters.find(peek());
     if (take("u")) {
       char32_t c = hex(4);
-      if (c >= 0xD800 && c < 0xDC00 && take("\\u")) c = (c << 10) + hex(4) - 0x35FDC00;
+      if (c >= 0xD800 && c < 0xDC00 && take("\\u")) {
+        const char32_t low = hex(4);
+        if (low >= 0xDC00 && low <= 0xDFFF) c = (c << 10) + low - 0x35FDC00;
+      }
       if ((c >= 0xD800 && c <= 0xDFFF) || c > text::CodePointSet::last_code_point) {
         fail("an escape that is no character", at);
       }

@@ -42,10 +42,11 @@ class LarkTerminals {
   [[nodiscard]] text::TextDfa compile(const LarkExpression& expression);
 
  private:
-  using Kind                                = LarkExpression::Kind;
-  static constexpr std::size_t max_pattern  = std::size_t{1} << 18;
-  static constexpr std::size_t max_chunks   = 200;
-  static constexpr std::uint32_t max_nested = 1'000;
+  using Kind                                  = LarkExpression::Kind;
+  static constexpr std::size_t max_pattern    = std::size_t{1} << 18;
+  static constexpr std::size_t max_substrings = std::size_t{1} << 22;  // bytes of their pattern
+  static constexpr std::size_t max_chunks     = 200;
+  static constexpr std::uint32_t max_nested   = 1'000;
 
   [[noreturn]] static void fail(const std::string& what, std::size_t at);
   // Limits the depth of recursion to what the call stack allows.
@@ -79,6 +80,9 @@ class LarkTerminals {
   text::TextDfa combined(const LarkExpression& expression);
 
   void write(const LarkExpression& expression, std::string& out);
+  // Throws if a pattern has more than `most` bytes.
+  static void require_room(const LarkExpression& expression, const std::string& out,
+                           std::size_t most);
 
   // Any run of consecutive chunks, including the empty one.
   static void write_substring(const LarkExpression& expression, std::string& out);

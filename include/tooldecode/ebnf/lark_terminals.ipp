@@ -110,12 +110,16 @@ TOOLDECODE_INLINE text::TextDfa LarkTerminals::combined(const LarkExpression& ex
   }
 }
 
+TOOLDECODE_INLINE void LarkTerminals::require_room(const LarkExpression& expression,
+                                                   const std::string& out, std::size_t most) {
+  if (out.size() <= most) return;
+  throw Error(Errc::limit_exceeded, "byte " + std::to_string(expression.at),
+              "a terminal that is too long");
+}
+
 TOOLDECODE_INLINE void LarkTerminals::write(const LarkExpression& expression, std::string& out) {
   const Descent descent(*this, expression.at);
-  if (out.size() > max_pattern) {
-    throw Error(Errc::limit_exceeded, "byte " + std::to_string(expression.at),
-                "a terminal that is too long");
-  }
+  require_room(expression, out, max_pattern);
   switch (expression.kind) {
     case Kind::sequence:
       for (const LarkExpression& part : expression.parts) write(part, out);
@@ -189,6 +193,7 @@ TOOLDECODE_INLINE void LarkTerminals::write_substring(const LarkExpression& expr
     for (std::size_t i = first; i < chunks.size(); ++i) {
       out += "(?:";
       for (const char32_t c : chunks[i]) write_pattern(c, out);
+      require_room(expression, out, max_substrings);
     }
     for (std::size_t i = first; i < chunks.size(); ++i) out += ")?";
     out += '|';
