@@ -49,24 +49,6 @@ TEST_CASE("Spellings lists the texts of a scalar in JSON and Python", "[schema_t
   CHECK(has(python, "'it\\'s \xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\\\\'"));
 }
 
-TEST_CASE("Spellings::constant accepts arrays and objects in their order with any white space",
-          "[schema_text]") {
-  Grammar grammar;
-  const auto value = tooldecode::text::parse_json(R"({"b": [1, true], "a": {}})");
-  Spellings loose(grammar, ValueSyntax::json);
-  Spellings canonical(grammar, ValueSyntax::python, 0);
-  const auto accepts = [&](tooldecode::NodeId node, const char* bytes) {
-    return tooldecode::slow::matches(grammar, node, bytes);
-  };
-  const auto any = loose.constant(value), one = canonical.constant(value);
-  CHECK(accepts(any, R"({"b": [1, true], "a": {}})"));
-  CHECK(accepts(any, R"({ "b":[1 ,true],"a" : { } })"));
-  CHECK_FALSE(accepts(any, R"({"a": {}, "b": [1, true]})"));
-  CHECK(accepts(one, "{'b': [1, True], \"a\": {}}"));
-  CHECK_FALSE(accepts(one, "{'b':[1, True], 'a': {}}"));
-  CHECK_FALSE(accepts(one, "{'b': [1, True], 'a': { }}"));
-}
-
 TEST_CASE("Spellings::other_keys accepts strings or identifiers and identifier adds marks",
           "[schema_text]") {
   Grammar grammar;

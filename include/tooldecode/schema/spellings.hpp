@@ -49,8 +49,6 @@ class Spellings {
   /// The spellings of a scalar: strings plainly and with every non-ASCII character escaped, in
   /// Python with either quote; an integral number with and without a point.
   [[nodiscard]] std::vector<std::string> spellings(const Json& value) const;
-  /// A scalar in any of its spellings; an array or object with its members in their order.
-  [[nodiscard]] NodeId constant(const Json& value);
 
   /// A string of some length whose text an automaton accepts; nullopt accepts any text.
   [[nodiscard]] NodeId string(const std::optional<text::TextDfa>& text,
@@ -91,8 +89,6 @@ class Spellings {
     return grammar_.once(std::string(name) + spaces_, make);
   }
   NodeId separator(char mark);
-
-  NodeId structure(const Json& value);
 
   [[nodiscard]] text::DfaPointer without_excluded(text::DfaPointer lexeme) const;
   // Throws if all texts have one.

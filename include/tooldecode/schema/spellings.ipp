@@ -102,15 +102,6 @@ TOOLDECODE_INLINE std::vector<std::string> Spellings::free_of_excluded(
               "every spelling of " + first + " has a text that is excluded");
 }
 
-TOOLDECODE_INLINE NodeId Spellings::constant(const Json& value) {
-  if (value.is_structured()) return structure(value);
-  const std::vector<std::string> texts = spellings(value);
-  if (texts.size() == 1) return grammar_.literal(texts[0]);
-  std::vector<std::pair<std::string, NodeId>> alternatives;
-  for (const std::string& text : texts) alternatives.emplace_back(text, end_);
-  return grammar_.trie(alternatives);
-}
-
 TOOLDECODE_INLINE NodeId Spellings::string(const std::optional<text::TextDfa>& text,
                                            const text::Occurrences& length) {
   if (length.min > length.max) return grammar_.nothing();
@@ -262,17 +253,6 @@ TOOLDECODE_INLINE NodeId Spellings::separator(char mark) {
     if (space_ == end_) return grammar_.literal(std::string(1, mark) + ' ');
     return grammar_.sequence({space_, grammar_.literal({&mark, 1}), space_});
   });
-}
-
-TOOLDECODE_INLINE NodeId Spellings::structure(const Json& value) {
-  std::vector<NodeId> parts{grammar_.literal(value.is_array() ? "[" : "{"), space_};
-  for (auto at = value.begin(); at != value.end(); ++at) {
-    if (at != value.begin()) parts.push_back(comma_);
-    if (value.is_object()) parts.insert(parts.end(), {constant(Json(at.key())), colon_});
-    parts.push_back(constant(*at));
-  }
-  parts.insert(parts.end(), {space_, grammar_.literal(value.is_array() ? "]" : "}")});
-  return grammar_.sequence(std::move(parts));
 }
 
 TOOLDECODE_INLINE std::string Spellings::python_string(const std::string& text, char quote,
