@@ -48,7 +48,8 @@ void run(const std::filesystem::path& directory) {
                             tools};
   const auto ask_model = [&](const auto& prompt, std::stop_token) {
     guessed.get_future().wait();
-    const std::string text = tokenizer.decode(td::Decoder{model, calls}(prompt).tokens);
+    const std::string text =
+        tokenizer.vocabulary().answer_text(td::Decoder{model, calls}(prompt).tokens);
     return td::Reply{text, calls.parse(text)};
   };
   const auto ask_quickly = [&](const auto&, std::stop_token) { return td::Reply{"", {guess}}; };

@@ -26,5 +26,5 @@ std::vector<td::ToolCall> answer(const std::string& documents, std::span<const t
   auto state = calls.initial();
   calls.fill_mask(state, mask.words());
   state = *calls.advance(state, sample(mask.words()));
-  return calls.parse(tokenizer.decode(out.tokens));
+  return calls.parse(out.tokens);
 }

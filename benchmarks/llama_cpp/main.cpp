@@ -267,7 +267,7 @@ void run(Contender& contender, const Task& task, const td::ToolCallFSM& judge) {
   contender.tokens += written.tokens.size();
   contender.passes += written.passes;
   contender.cut += written.is_cut;
-  const std::string text = task.assistant.tokenizer.vocabulary().decode(written.tokens);
+  const std::string text = task.assistant.tokenizer.vocabulary().answer_text(written.tokens);
   contender.conforming += !judge.find_refusal(text);
   contender.right +=
       td::classify(task.row.expected, text, *task.row.format, task.row.tools).error ==

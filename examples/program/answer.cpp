@@ -9,7 +9,7 @@ namespace program {
 
 Answer read_answer(const tooldecode::ToolCallFSM& calls, tooldecode::Output output) {
   Answer answer;
-  answer.text = calls.vocabulary().decode(output.tokens);
+  answer.text = calls.vocabulary().answer_text(output.tokens);
   try {
     answer.calls  = calls.parse(answer.text);
     answer.parses = true;

@@ -97,7 +97,7 @@ std::vector<Result> evaluate(const Assistant& assistant, AnyPrefilledModel& mode
     const auto [output, votes] =
         methods[m].prepare(after, assistant.tokenizer, calls)(prompt, method_options);
     const double seconds = reading + seconds_since(start);
-    texts[m]             = assistant.tokenizer.vocabulary().decode(output.tokens);
+    texts[m]             = assistant.tokenizer.vocabulary().answer_text(output.tokens);
     verdicts[m]          = td::classify(row.expected, texts[m], *row.format, row.tools);
     results[m] = {verdicts[m].error, seconds, output.passes, output.tokens.size(), reading};
     if (!trace.is_on()) continue;

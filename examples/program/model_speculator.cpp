@@ -35,7 +35,7 @@ tooldecode::Reply ModelSpeculator::operator()(const Json& request, const std::st
               .temperature = options_.temperature,
               .seed        = options_.seed,
               .ends_after  = [&](const tooldecode::TokenEvent&) { return stop.stop_requested(); }});
-  tooldecode::Reply guess{.text = assistant_->tokenizer.decode(output.tokens)};
+  tooldecode::Reply guess{.text = calls_.vocabulary().answer_text(output.tokens)};
   if (output.finish == tooldecode::Finish::end) guess.calls = calls_.parse(guess.text);
   return guess;
 }

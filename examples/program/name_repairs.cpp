@@ -59,7 +59,7 @@ std::optional<std::size_t> find_by_suffix(const tooldecode::ToolSet& tools,
 tooldecode::Output repair_by_suffix(tooldecode::Output output,
                                     const tooldecode::Tokenizer& tokenizer,
                                     const tooldecode::ToolSet& tools) {
-  std::string text   = tokenizer.vocabulary().decode(output.tokens);
+  std::string text   = tokenizer.vocabulary().answer_text(output.tokens);
   const auto written = find_written_names(text);
   bool is_repaired   = false;
   for (auto at = written.rbegin(); at != written.rend(); ++at) {
@@ -70,7 +70,7 @@ tooldecode::Output repair_by_suffix(tooldecode::Output output,
       is_repaired = true;
     }
   }
-  if (is_repaired) output.tokens = tokenizer.encode(text);
+  if (is_repaired) output.tokens = tokenizer.encode(text, {.parse_special = true});
   return output;
 }
 
@@ -113,7 +113,7 @@ tooldecode::Output Backtrace::operator()(std::span<const tooldecode::TokenId> pr
 std::optional<std::size_t> Backtrace::find_failure(
     const std::vector<tooldecode::TokenId>& tokens) const {
   const auto& vocabulary = tokenizer_->vocabulary();
-  const std::string text = vocabulary.decode(tokens);
+  const std::string text = vocabulary.answer_text(tokens);
   const auto written     = find_written_names(text);
   std::size_t begin      = 0;
   const auto unknown     = std::ranges::find_if(written, [&](const WrittenName& name) {
@@ -130,7 +130,7 @@ std::optional<std::size_t> Backtrace::find_failure(
   }
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    bytes += vocabulary.bytes(tokens[i]).size();
+    bytes += vocabulary.answer_bytes(tokens[i]).size();
     if (bytes > begin) return i;
   }
   return 0;

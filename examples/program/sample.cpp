@@ -104,7 +104,7 @@ std::optional<std::string> sample(const C& constraint, const Scores& scores,
     const auto next = constraint.advance(state, best);
     if (!next) throw td::Error(td::Errc::invalid_option, text, "the mask allowed a wrong token");
     if (constraint.is_finished(*next)) return text;
-    text += constraint.vocabulary().name(best);  // also for control tokens: judges read texts
+    text += constraint.vocabulary().answer_bytes(best);
     state = *next;
   }
   return std::nullopt;

@@ -26,11 +26,13 @@
 #include <tooldecode/draft/any_drafter.hpp>
 #include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/execute/engine_speculator.hpp>
+#include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/tools/call_key.hpp>
 
+#include <support/byte_vocabulary.hpp>
 #include <support/cases.hpp>
 #include <support/catch.hpp>
 #include <support/random_drafters.hpp>
@@ -342,6 +344,47 @@ TEST_CASE("EngineSpeculator with run_tool answers as a client that runs those to
   }
   CHECK(gone_on > td::test::cases(100));
   CHECK(left > td::test::cases(5));
+}
+
+TEST_CASE("EngineSpeculator runs calls whose delimiters are control tokens") {
+  const td::VocabularyIndex index{
+      td::test::byte_vocabulary({{"<tool_call>", td::TokenType::control},
+                                 {"</tool_call>", td::TokenType::control},
+                                 {"</think>", td::TokenType::control}})};
+  const td::TokenId open = 257, think_end = 259;
+  const td::ToolSet tools = td::ToolSet::parse(R"([{"name": "now", "parameters": {}}])");
+  for (const bool thinks : {false, true}) {
+    td::ChoiceOptions choice{.choice = td::ToolChoice::required, .parallel = false};
+    if (thinks) choice.reasoning = td::formats::ReasoningDelimiters{.begin = ""};
+    const td::ToolCallFSM calls{index, tools, td::JsonCall::hermes(), choice};
+    const RandomModel model{index.vocabulary().size(), {.seed = 3}};
+    std::vector<td::ToolCall> ran;
+    td::EngineRequest request{
+        .id        = "r",
+        .prompt    = {1, 2},
+        .calls     = calls,
+        .options   = {.max_tokens = 80,
+                      .bias       = {{open, 90.0F}, {open + 1, 90.0F}, {think_end, 95.0F}}},
+        .max_turns = 2,
+        .run_tool  = [&](const td::ToolCall& call) {
+          ran.push_back(call);
+          return ready({td::ToolStatus::ok, "1"});
+        }};
+    std::optional<td::EngineReply> reply;
+    Engine engine{model, nullptr, [](auto, auto) { return Tokens{3}; }};
+    engine.submit(request, {.on_reply = [&](td::EngineReply it) { reply = std::move(it); }});
+    engine.run();
+    REQUIRE(reply);
+    for (const td::EngineTurn& turn : reply->turns) {
+      CAPTURE(thinks, index.vocabulary().answer_text(turn.output.tokens));
+      REQUIRE(turn.output.finish == td::Finish::end);
+      CHECK(std::ranges::count(turn.output.tokens, open) == 1);
+      REQUIRE(turn.calls.size() == 1);
+      CHECK(turn.calls[0].name == "now");
+    }
+    REQUIRE(reply->turns.size() == 2);
+    CHECK(ran == reply->turns[0].calls);
+  }
 }
 
 TEST_CASE("EngineSpeculator verifies a cached call in one pass and reads the prompt once") {

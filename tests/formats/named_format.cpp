@@ -15,7 +15,9 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/read_file.hpp>
 #include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/format_file.hpp>
+#include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/tool_call.hpp>
@@ -112,6 +114,32 @@ std::string golden_row(const VocabularyIndex& index, const NamedFormat& format) 
   return row.text();
 }
 
+// The delimiters of a text.
+void add_marks(std::string_view text, std::set<std::string>& marks) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const std::size_t length = formats::delimiter_length(text.substr(at));
+    if (length > 0) marks.emplace(text.substr(at, length));
+  }
+}
+
+// The tokens of a text whose delimiters are control tokens where the constraint takes them.
+std::vector<TokenId> with_marks(const ToolCallFSM& calls, std::string_view text) {
+  std::vector<TokenId> tokens;
+  auto state = calls.initial();
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = formats::delimiter_length(text.substr(at));
+    const auto mark          = calls.vocabulary().find_special(text.substr(at, length));
+    const bool is_mark       = length > 0 && mark && calls.advance(state, *mark);
+    tokens.push_back(is_mark ? *mark : static_cast<std::uint8_t>(text[at]));
+    const auto next = calls.advance(state, tokens.back());
+    if (!next) FAIL("refused at byte " << at << " of " << text);
+    state = *next;
+    at += is_mark ? length : 1;
+  }
+  if (!calls.is_accepting(state)) FAIL("no whole answer: " << text);
+  return tokens;
+}
+
 }  // namespace
 
 // With TOOLDECODE_WRITE_GOLDEN=PATH the rows of this build are written to PATH first.
@@ -156,6 +184,43 @@ TEST_CASE("NamedFormat writes calls that its parser reads and its constraint acc
     CHECK(machine.parse(text) == calls);
   }
   CHECK(names.count("hermes") == 1);
+}
+
+TEST_CASE("NamedFormat whose delimiters are control tokens reads its calls from tokens") {
+  std::size_t read = 0, marked = 0;
+  for (const NamedFormat& format : named_formats()) {
+    CAPTURE(format.name);
+    const formats::ReasoningDelimiters opened{.begin = "", .end = format.reasoning.end};
+    for (const auto& reasoning : {std::optional<formats::ReasoningDelimiters>(),
+                                  std::optional(format.reasoning), std::optional(opened)}) {
+      for (const auto& calls : golden_calls()) {
+        std::string text;
+        try {
+          text = format.write(calls, golden_tools());
+        } catch (const Error&) {
+          continue;  // the format cannot write these calls
+        }
+        std::set<std::string> marks;
+        add_marks(text, marks);
+        if (reasoning) {
+          for (const std::string& mark : {reasoning->begin, reasoning->end}) add_marks(mark, marks);
+          text = reasoning->begin + "Hm." + reasoning->end + text;
+        }
+        std::vector<Vocabulary::Entry> entries;
+        for (const std::string& mark : marks) entries.push_back({mark, TokenType::control});
+        const ToolCallFSM machine(test::byte_vocabulary(entries), golden_tools(), format.format,
+                                  {.choice = ToolChoice::required, .reasoning = reasoning});
+        if (reasoning && !machine.advance_bytes(machine.initial(), text)) continue;
+        const std::vector<TokenId> tokens = with_marks(machine, text);
+        marked += tokens.size() < text.size() ? 1 : 0;
+        CHECK(machine.vocabulary().answer_text(tokens) == text);
+        CHECK(machine.parse(tokens) == calls);
+        ++read;
+      }
+    }
+  }
+  CHECK(read > 500);
+  CHECK(marked > 300);
 }
 
 TEST_CASE("NamedFormat escapes the text that ends a call where a value holds it") {

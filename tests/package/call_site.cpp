@@ -27,7 +27,7 @@ int main() {
       {.parse_special = true});
   const td::Decoder decode{model, calls};
   const td::Output out = decode(prompt, {.max_tokens = 64, .temperature = 0.7F, .seed = 1});
-  for (const td::ToolCall& call : calls.parse(tokenizer.decode(out.tokens))) {
+  for (const td::ToolCall& call : calls.parse(out.tokens)) {
     std::cout << call.name << ' ' << call.arguments << '\n';
   }
 }

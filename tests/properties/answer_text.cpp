@@ -11,6 +11,7 @@
 #include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/text/value_reader.hpp>
 
+#include <program/answer.hpp>
 #include <program/reasoning.hpp>
 #include <program/reply.hpp>
 #include <support/byte_vocabulary.hpp>
@@ -120,6 +121,30 @@ TEST_CASE("AnswerText: shows a value or a call behind reasoning without the whit
     CHECK(called.reasoning == "Hm.");
     CHECK(called.text.empty());
     CHECK(called.calls == 1);
+  }
+}
+
+TEST_CASE("read_answer reads calls and reasoning whose delimiters are control tokens") {
+  const Vocabulary vocabulary = test::byte_vocabulary({{"<think>", TokenType::control},
+                                                       {"</think>", TokenType::control},
+                                                       {"<tool_call>", TokenType::control},
+                                                       {"</tool_call>", TokenType::control}});
+  constexpr TokenId begin = 259, end = 260;
+  const ToolSet tools = test::two_tools();
+  const std::vector made{ToolCall{.name = tools[0].name, .arguments = {{"city", "Oslo"}}}};
+  for (const bool opened : {false, true}) {
+    const ToolCallFSM calls(vocabulary, tools, JsonCall::hermes(),
+                            {.reasoning = ReasoningDelimiters{.begin = opened ? "" : "<think>"}});
+    const std::string written = calls.write(made);
+    const std::string inside  = written.substr(11, written.size() - 23);
+    REQUIRE("<tool_call>" + inside + "</tool_call>" == written);
+    auto tokens = std::vector<TokenId>();
+    if (!opened) tokens.push_back(think);
+    tokens                       = tokens + "Hm." + no_think + "\n" + begin + inside + end;
+    const program::Answer answer = program::read_answer(calls, {.tokens = tokens});
+    CHECK(answer.problem.empty());
+    CHECK(answer.valid);
+    CHECK(answer.calls == made);
   }
 }
 

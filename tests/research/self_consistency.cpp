@@ -169,6 +169,14 @@ TEST_CASE(
   CHECK(td::find_vote(json, ids(begin + "}}</tool_call>")) == vote("[set(b=True)]"));
   CHECK_FALSE(td::find_vote(json, ids(begin)));
 
+  const td::Vocabulary marks = td::test::byte_vocabulary(
+      {{"<tool_call>", td::TokenType::control}, {"</tool_call>", td::TokenType::control}});
+  Tokens marked = ids(begin.substr(begin.find('>') + 1) + "}}");
+  marked.insert(marked.begin(), 257);
+  marked.push_back(258);
+  const td::ToolCallFSM of_marks{marks, switches(), td::JsonCall::hermes()};
+  CHECK(td::find_vote(of_marks, marked) == vote("[set(b=True)]"));
+
   const td::Unconstrained any{300};
   CHECK(td::find_vote(any, Tokens{1, 23}) != td::find_vote(any, Tokens{12, 3}));
 }

@@ -1,6 +1,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <support/catch.hpp>
@@ -81,6 +82,18 @@ TEST_CASE("Vocabulary::grammar_bytes marks control tokens to distinguish them fr
   CHECK(odd.grammar_bytes(2) == "\xFD");
   CHECK(odd.is_text(0));
   CHECK(odd.name(3).empty());
+}
+
+TEST_CASE("Vocabulary::answer_text has the names of control tokens and leaves out end tokens") {
+  const td::Vocabulary vocabulary = small().with_end_tokens({4});
+  CHECK(vocabulary.answer_bytes(1) == "ab");
+  CHECK(vocabulary.answer_bytes(3) == "<end>");
+  for (const td::TokenId none : {4, 5, 6, 9}) CHECK(vocabulary.answer_bytes(none).empty());
+  CHECK(vocabulary.answer_text(std::vector<td::TokenId>{3, 0, 2, 5, 7, 8, 9, 4}) ==
+        "<end>a\xC3"
+        "a<tool>");
+  CHECK(code_of([&] { static_cast<void>(vocabulary.answer_text(std::vector<td::TokenId>{10})); }) ==
+        td::Errc::unknown_token);
 }
 
 TEST_CASE("Vocabulary::find returns the id that an encoder produces") {

@@ -145,6 +145,8 @@ class ToolCallFSM {
   }
   /// Parses the calls of a text; Error{malformed_call} names the byte where it breaks the format.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text) const;
+  /// The same for the tokens of an answer, whose text is the vocabulary's `answer_text`.
+  [[nodiscard]] std::vector<ToolCall> parse(std::span<const TokenId> tokens) const;
   /// Writes calls as text; Error{malformed_call} for numbers that are not finite.
   [[nodiscard]] std::string write(std::span<const ToolCall> calls) const;
   /// Parses a text that is one value in the format's language of values, JSON or Python;

@@ -129,6 +129,10 @@ TOOLDECODE_INLINE std::vector<ToolCall> ToolCallFSM::parse(std::string_view text
   return shared_->format.parse(text, tools());
 }
 
+TOOLDECODE_INLINE std::vector<ToolCall> ToolCallFSM::parse(std::span<const TokenId> tokens) const {
+  return parse(vocabulary().answer_text(tokens));
+}
+
 TOOLDECODE_INLINE std::string ToolCallFSM::write(std::span<const ToolCall> calls) const {
   return shared_->format.write(calls, tools());
 }

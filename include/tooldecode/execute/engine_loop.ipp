@@ -263,7 +263,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> EngineLoop::parse(const ToolCallFSM& cal
                                                           const Output& output) {
   if (output.finish != Finish::end) return {};
   try {
-    return calls.parse(calls.vocabulary().decode(output.tokens));
+    return calls.parse(output.tokens);
   } catch (const Error&) {
     return {};  // free text need not follow the format
   }

@@ -30,10 +30,10 @@ template <ConstraintPolicy C>
   std::string vote;
   if constexpr (requires(std::string_view text) {
                   constraint.parse(text).front().canonical_text();
-                  constraint.vocabulary().decode(tokens);
+                  constraint.vocabulary().answer_text(tokens);
                 }) {
     try {
-      for (const auto& call : constraint.parse(constraint.vocabulary().decode(tokens))) {
+      for (const auto& call : constraint.parse(constraint.vocabulary().answer_text(tokens))) {
         vote += call.canonical_text() + '\n';
       }
     } catch (const Error&) {

@@ -49,7 +49,7 @@ struct VocabularyOptions {
 /// \par Complexity  built in O(bytes); a copy shares the tables; O(1) per read
 /// \par Threads     immutable after construction
 /// \par Errors      Error{malformed_vocabulary} from the constructor, naming the token;
-///                  Error{unknown_token} from decode
+///                  Error{unknown_token} from decode and answer_text
 /// \par Source      token types of GGUF, ggml-org/ggml, docs/gguf.md
 class Vocabulary {
  public:
@@ -72,6 +72,9 @@ class Vocabulary {
   /// control_close. Empty for end tokens, tokens without text, and texts that contain those two
   /// bytes.
   [[nodiscard]] std::string_view grammar_bytes(TokenId id) const noexcept;
+  /// What readers of an answer see of a token: its text, or a control token's name, because
+  /// delimiters of calls may be control tokens. Empty for end tokens and tokens without text.
+  [[nodiscard]] std::string_view answer_bytes(TokenId id) const noexcept;
   /// A token's bytes, or its name if it writes no text; empty for padding.
   [[nodiscard]] std::string_view name(TokenId id) const noexcept;
   /// A token's type; `unused` for padding.
@@ -95,6 +98,8 @@ class Vocabulary {
   [[nodiscard]] std::optional<TokenId> find_special(std::string_view name) const;
 
   [[nodiscard]] std::string decode(std::span<const TokenId> ids) const;
+  /// The text of an answer as its readers take it: the `answer_bytes` of all ids.
+  [[nodiscard]] std::string answer_text(std::span<const TokenId> ids) const;
 
   /// A copy for a model with V = `size` logits.
   [[nodiscard]] Vocabulary with_size(std::size_t size) const;
@@ -135,6 +140,7 @@ class Vocabulary {
   Vocabulary(std::shared_ptr<const Table> table, VocabularyOptions options);
 
   [[nodiscard]] bool contains(TokenId id) const noexcept;
+  void require_known(std::span<const TokenId> ids) const;
   static std::optional<TokenId> look_up(const Index& index, std::string_view key);
 
   friend class VocabularyIndex;

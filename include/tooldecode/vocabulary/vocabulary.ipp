@@ -28,6 +28,11 @@ TOOLDECODE_INLINE std::string_view Vocabulary::grammar_bytes(TokenId id) const n
   return is_free ? text : std::string_view();
 }
 
+TOOLDECODE_INLINE std::string_view Vocabulary::answer_bytes(TokenId id) const noexcept {
+  if (is_end(id)) return {};
+  return type(id) == TokenType::control ? name(id) : bytes(id);
+}
+
 TOOLDECODE_INLINE std::string_view Vocabulary::name(TokenId id) const noexcept {
   TOOLDECODE_ASSERT(contains(id));
   return static_cast<std::size_t>(id) < token_count() ? table_->name(id) : std::string_view();
@@ -60,13 +65,16 @@ TOOLDECODE_INLINE std::optional<TokenId> Vocabulary::find_special(std::string_vi
 }
 
 TOOLDECODE_INLINE std::string Vocabulary::decode(std::span<const TokenId> ids) const {  // [L]
+  require_known(ids);
   std::string text;
-  for (const TokenId id : ids) {
-    if (!contains(id))
-      throw Error(Errc::unknown_token, place(id),
-                  "must be an id of the vocabulary, below " + std::to_string(size()));
-    text += bytes(id);
-  }
+  for (const TokenId id : ids) text += bytes(id);
+  return text;
+}
+
+TOOLDECODE_INLINE std::string Vocabulary::answer_text(std::span<const TokenId> ids) const {  // [L]
+  require_known(ids);
+  std::string text;
+  for (const TokenId id : ids) text += answer_bytes(id);
   return text;
 }
 
@@ -188,6 +196,14 @@ TOOLDECODE_INLINE Vocabulary::Vocabulary(std::shared_ptr<const Table> table,
 
 TOOLDECODE_INLINE bool Vocabulary::contains(TokenId id) const noexcept {
   return id >= 0 && static_cast<std::size_t>(id) < size();
+}
+
+TOOLDECODE_INLINE void Vocabulary::require_known(std::span<const TokenId> ids) const {
+  for (const TokenId id : ids) {
+    if (contains(id)) continue;
+    throw Error(Errc::unknown_token, place(id),
+                "must be an id of the vocabulary, below " + std::to_string(size()));
+  }
 }
 
 TOOLDECODE_INLINE std::optional<TokenId> Vocabulary::look_up(const Index& index,
