@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstddef>
 #include <exception>
 #include <map>
@@ -87,10 +88,12 @@ class ChatTemplate {
                                                  bool is_asked                      = true) const {
     Json turns = Json::array();
     CallIds ids(messages);
+    const WrittenCalls written(messages);
     for (std::size_t i = 0; i < messages.size(); ++i) {
       const Message& message = messages[i];
       if (!needs_calls_ || message.role != "assistant" || message.calls.empty()) {
         turns.push_back(turn_of(message));
+        if (!message.delimiters.empty()) turns.back()["content"] = written.content(message);
         if (needs_calls_ && message.role == "tool") {
           turns.back()["tool_call_id"] = ids.of(message.id);
         }
@@ -116,7 +119,7 @@ class ChatTemplate {
       turns.push_back(std::move(turn));
       for (const Json& result : results) turns.push_back(result);
     }
-    return render(std::move(turns), tools, is_asked, variables);
+    return written.put_into(render(std::move(turns), tools, is_asked, variables));
   }
 
   /// Renders messages in the form of the chat API.
@@ -192,6 +195,69 @@ class ChatTemplate {
     std::map<std::string, std::string> made_;
     std::set<std::string> used_;
     std::size_t count_ = 0;
+  };
+
+  // Calls that are text, from their first delimiter on. A word takes their place while the template
+  // is rendered: its marks of what is input tell whole texts apart, not their parts.
+  class WrittenCalls {
+   public:
+    explicit WrittenCalls(const std::vector<Message>& messages) : messages_(&messages) {
+      while (std::ranges::any_of(messages, [&](const Message& message) {
+        return message.content.find(word_) != std::string::npos;
+      })) {
+        word_ += 'x';
+      }
+    }
+
+    [[nodiscard]] std::string content(const Message& message) const {
+      const auto index        = static_cast<std::size_t>(&message - messages_->data());
+      const auto [at, length] = range(message);
+      return std::string(message.content).replace(at, length, word_ + std::to_string(index) + '.');
+    }
+
+    [[nodiscard]] std::vector<TemplatePart> put_into(const std::vector<TemplatePart>& parts) const {
+      std::vector<TemplatePart> all;
+      for (const TemplatePart& part : parts) {
+        const std::string& text = part.text;
+        std::size_t done        = 0;
+        for (std::size_t at = 0; (at = text.find(word_, at)) != std::string::npos;) {
+          at += word_.size();
+          std::size_t index     = 0;
+          const char* const end = text.data() + text.size();
+          const char* const dot = std::from_chars(text.data() + at, end, index).ptr;
+          if (dot == end || *dot != '.' || index >= messages_->size()) continue;  // a part of it
+          all.push_back({text.substr(done, at - word_.size() - done), part.is_input});
+          add((*messages_)[index], all);
+          done = at = static_cast<std::size_t>(dot + 1 - text.data());
+        }
+        all.push_back({text.substr(done), part.is_input});
+      }
+      return all;
+    }
+
+   private:
+    static TextRange range(const Message& message) {
+      const std::size_t at  = message.delimiters.front().at;
+      const std::size_t end = message.content.find_last_not_of(" \t\r\n") + 1;
+      return {at, end - at};
+    }
+
+    static void add(const Message& message, std::vector<TemplatePart>& all) {
+      const TextRange whole = range(message);
+      std::size_t done      = whole.at;
+      const auto add_input  = [&](std::size_t until) {
+        if (until > done) all.push_back({message.content.substr(done, until - done), true});
+      };
+      for (const TextRange& delimiter : message.delimiters) {
+        add_input(delimiter.at);
+        all.push_back({message.content.substr(delimiter.at, delimiter.length), false});
+        done = delimiter.at + delimiter.length;
+      }
+      add_input(whole.at + whole.length);
+    }
+
+    const std::vector<Message>* messages_;
+    std::string word_ = "writtencalls";
   };
 
   static Json turn_of(const Message& message) {

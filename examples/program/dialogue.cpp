@@ -131,7 +131,14 @@ Message Dialogue::make_turn(std::string text, std::span<const EarlierCall> calls
   if (calls.empty()) return message;
   message.calls_at = message.content.size();
   message.content += write(calls, place, key);
-  for (const EarlierCall& one : calls) message.calls.emplace_back(id_of(one), one.call);
+  std::vector<tooldecode::ToolCall> all;
+  for (const EarlierCall& one : calls) {
+    all.push_back(one.call);
+    message.calls.emplace_back(id_of(one), one.call);
+  }
+  const auto written = std::string_view(message.content).substr(message.calls_at);
+  message.delimiters = find_delimiters(*format_, tools_, all, written);
+  for (TextRange& range : message.delimiters) range.at += message.calls_at;
   return message;
 }
 

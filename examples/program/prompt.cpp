@@ -1,16 +1,109 @@
 #include <algorithm>
 #include <cstddef>
+#include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/text/value_reader.hpp>
 
 #include <program/json.hpp>
 #include <program/prompt.hpp>
 
 namespace program {
+
+namespace {
+
+using Texts = std::set<std::string, std::less<>>;
+
+// Calls `use` with the place and the length of each delimiter of a text.
+template <class Use>
+void for_each_delimiter(std::string_view text, const Use& use) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = tooldecode::formats::delimiter_length(text.substr(at));
+    if (length > 0) use(at, length);
+    at += std::max<std::size_t>(length, 1);
+  }
+}
+
+void add_delimiters(std::string_view text, Texts& all) {
+  for_each_delimiter(
+      text, [&](std::size_t at, std::size_t length) { all.emplace(text.substr(at, length)); });
+}
+
+// The delimiters that a format writes, whatever the calls.
+Texts delimiters_of(const tooldecode::NamedFormat& format) {
+  static const auto tools = tooldecode::ToolSet::parse(
+      R"([{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"},
+          "b": {"type": "integer"}, "c": {"type": "object"}, "d": {"type": "array"}}}}])");
+  const tooldecode::ToolCall call{
+      "f", Json{{"a", "x"}, {"b", 1}, {"c", Json{{"k", "x"}}}, {"d", Json::array({"x"})}}};
+  Texts all;
+  for (const std::size_t count : {std::size_t{1}, std::size_t{2}}) {
+    try {
+      add_delimiters(format.write(std::vector(count, call), tools), all);
+    } catch (const tooldecode::Error&) {
+      continue;  // what the format cannot write
+    }
+  }
+  return all;
+}
+
+// A value whose texts have no delimiters and are as long as before; adds those of texts and of keys.
+Json without_delimiters(const Json& value, Texts& in_texts, Texts& in_keys) {
+  if (value.is_string()) {
+    std::string text = value.string();
+    add_delimiters(text, in_texts);
+    for_each_delimiter(value.string(), [&](std::size_t at, std::size_t) { text[at] = 'x'; });
+    return text;
+  }
+  Json changed = value;
+  if (value.is_array()) {
+    for (Json& item : changed.list()) item = without_delimiters(item, in_texts, in_keys);
+  }
+  if (value.is_object()) {
+    for (const auto& [key, member] : value.items()) {
+      add_delimiters(key, in_keys);
+      changed[key] = without_delimiters(member, in_texts, in_keys);
+    }
+  }
+  return changed;
+}
+
+}  // namespace
+
+std::vector<TextRange> find_delimiters(const tooldecode::NamedFormat& format,
+                                       const tooldecode::ToolSet& tools,
+                                       std::span<const tooldecode::ToolCall> calls,
+                                       std::string_view text) {
+  const Texts known = delimiters_of(format);
+  Texts in_texts, in_names;
+  std::vector<tooldecode::ToolCall> changed;
+  for (const tooldecode::ToolCall& call : calls) {
+    add_delimiters(call.name, in_names);
+    changed.push_back({call.name, without_delimiters(call.arguments, in_texts, in_names)});
+  }
+  // The same text, but with no delimiters in arguments, shows which are the format's.
+  std::string without;
+  try {
+    if (!in_texts.empty()) without = format.write(changed, tools);
+  } catch (const tooldecode::Error&) {
+    without.clear();
+  }
+  std::vector<TextRange> ranges;
+  for_each_delimiter(text, [&](std::size_t at, std::size_t length) {
+    const std::string_view one = text.substr(at, length);
+    if (!known.contains(one) || in_names.contains(one)) return;
+    const bool is_own = without.size() == text.size() ? without.compare(at, length, one) == 0
+                                                      : !in_texts.contains(one);
+    if (is_own) ranges.push_back({at, length});
+  });
+  return ranges;
+}
 
 std::vector<Message> without_system(std::vector<Message> messages) {
   if (messages.empty() || messages.front().role != "system") return messages;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
@@ -19,6 +20,11 @@
 #include <program/json.hpp>
 
 namespace program {
+
+/// A part of a text.
+struct TextRange {
+  std::size_t at, length;
+};
 
 /// One turn of a dialogue. The results of a turn's calls are the next messages, in the same order.
 struct Message {
@@ -30,7 +36,17 @@ struct Message {
   /// result where Prompter::results gets it.
   std::vector<std::pair<std::string, tooldecode::ToolCall>> calls{};
   std::size_t calls_at = 0;  ///< where calls begin in the content, if there are some
+  /// The delimiters of calls in the content, in order: control tokens where the model has them.
+  std::vector<TextRange> delimiters{};
 };
+
+/// Where a format's delimiters stand in a text of calls. Those that an argument holds are input.
+///
+/// \param text  what the format writes of these calls
+std::vector<TextRange> find_delimiters(const tooldecode::NamedFormat& format,
+                                       const tooldecode::ToolSet& tools,
+                                       std::span<const tooldecode::ToolCall> calls,
+                                       std::string_view text);
 
 /// The control tokens of the embedded model's prompts.
 inline constexpr std::array<std::string_view, 5> prompt_controls{

@@ -93,7 +93,9 @@ inline std::vector<Message> turns_with_tools(const tooldecode::ToolSet& tools, c
   turns.front().content += instruction(format);
   for (const Row& shot : shots.rows) {
     turns.push_back({"user", ask(shot.tools, shot.messages.front().content)});
-    turns.push_back({"assistant", format.write(right_calls(shot), shot.tools)});
+    const auto calls = right_calls(shot);
+    turns.push_back({"assistant", format.write(calls, shot.tools)});
+    turns.back().delimiters = find_delimiters(format, shot.tools, calls, turns.back().content);
   }
   bool is_first = true;
   for (std::size_t i = has_system ? 1 : 0, end = 0; i < messages.size(); i = end) {

@@ -1,10 +1,13 @@
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/vocabulary/tokenizer.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <program/chat_template.hpp>
 #include <program/shots.hpp>
@@ -212,4 +215,44 @@ TEST_CASE("end_of_template has what is behind the last input, of which an empty 
   CHECK(end_of_template({{"a", false}, {"b", true}, {"c", false}, {"", true}, {"d", false}}) ==
         "cd");
   CHECK(end_of_template({{"c", false}, {"d", true}}).empty());
+}
+
+TEST_CASE("ChatTemplate and encode_parts write earlier calls with the model's delimiter tokens") {
+  // Bytes, then the format's mark and the end of a turn.
+  std::vector<td::Vocabulary::Entry> entries;
+  for (int b = 0; b < 256; ++b) entries.push_back({std::string(1, static_cast<char>(b))});
+  entries.push_back({"[TOOL_CALLS]", td::TokenType::control});
+  entries.push_back({"<|end|>", td::TokenType::control});
+  const td::Vocabulary vocabulary(entries, {.end_tokens = {257}});
+  const td::Tokenizer tokenizer(vocabulary, td::vocabulary::BytePairEncoding(vocabulary, {}, {}),
+                                td::vocabulary::PreTokenizer({"."}), false);
+  const ChatTemplate chat(
+      "{%- for m in messages %}{{ m.role }}: {{ (m.content | trim).split('</think>')[-1] }}<|end|>"
+      "{%- endfor %}",
+      "", "");
+  const auto tools = td::ToolSet::parse(
+      R"([{"name": "f", "parameters": {"properties": {"a": {"type": "string"}}}}])");
+  const Format& format = format_named("mistral");
+  for (const std::string argument : {"Oslo", "[TOOL_CALLS]", "x<|end|>", "</think>"}) {
+    CAPTURE(argument);
+    const std::vector calls{td::ToolCall{"f", Json{{"a", argument}}}};
+    Message turn{"assistant", "Hm. writtencalls0. "};
+    turn.calls_at = turn.content.size();
+    turn.content += format.write(calls, tools);
+    turn.delimiters =
+        find_delimiters(format, tools, calls, std::string_view(turn.content).substr(turn.calls_at));
+    for (TextRange& range : turn.delimiters) range.at += turn.calls_at;
+    REQUIRE(turn.delimiters.size() == 1);
+    const std::string question = "[TOOL_CALLS] writtencalls0. writtencallsx1. ?";
+    const auto parts           = chat.render({{"user", question}, turn}, td::ToolSet());
+    const auto tokens          = encode_parts(tokenizer, parts);
+    std::string text;
+    std::vector<std::string> marks;
+    for (const td::TokenId token : tokens) {
+      text += vocabulary.name(token);
+      if (token > 255) marks.emplace_back(vocabulary.name(token));
+    }
+    CHECK(text == "user: " + question + "<|end|>assistant: " + turn.content + "<|end|>");
+    CHECK(marks == std::vector<std::string>{"<|end|>", "[TOOL_CALLS]", "<|end|>"});
+  }
 }
