@@ -359,6 +359,16 @@ def test_engines(_):
     assert gone.returncode == 2 and gone.stderr.count("\n") == 1 and "http://127.0.0.1:" in gone.stderr, gone
 
 
+def test_arguments(_):
+    """The tool gets what a model's call means: all digits of integers, and of a repeated key the last value."""
+    days = 123456789012345678901234
+    for arguments, run in (('{"city": "Oslo", "days": %d}' % days, {"city": "Oslo", "days": days}),
+                           ('{"city": "Rome", "city": "Oslo"}', {"city": "Oslo"})):
+        with Always({"name": "get_weather", "arguments": arguments}) as engine:
+            report = agent(engine.url, "--speculator", "none", "--turns", "1", "--run", COMMAND, WEATHER)
+        assert report["turns"][0]["results"] == [{"status": "ok", "output": str(sorted(run.items()))}], report
+
+
 def test_retries(_):
     """What may pass is asked again, once the engine may be asked; what cannot is an error at once."""
     call = {"name": "get_weather", "arguments": {"city": "Oslo"}}
@@ -552,12 +562,13 @@ class Endpoint:
 
 
 class Always(Endpoint):
-    """Answers everything with one call, or with that which a function makes of the request."""
+    """Answers everything with one call, or with that which a function makes of the request; arguments may be a text."""
 
     def __init__(self, call, **hooks):
         def answer(body):
             said = call(body) if callable(call) else call
-            function = {"name": said["name"], "arguments": json.dumps(said["arguments"])}
+            arguments = said["arguments"] if isinstance(said["arguments"], str) else json.dumps(said["arguments"])
+            function = {"name": said["name"], "arguments": arguments}
             return {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [
                 {"id": "1", "type": "function", "function": function}]}}]}
         super().__init__(200, answer, **hooks)
@@ -653,7 +664,7 @@ def main():
     with serve.Server() as server:
         url = server.url + "/v1"
         tests = (test_equal, test_newcomer, test_saves, test_early, test_counts, test_seeds, test_engine_cache,
-                 test_turns_of_the_engine, test_tool_wait, test_engines, test_retries, test_retry_after,
+                 test_turns_of_the_engine, test_tool_wait, test_engines, test_arguments, test_retries, test_retry_after,
                  test_keys, test_failures, test_mcp)
         for test in tests:
             if sys.argv[2:] and test.__name__ not in sys.argv[2:]:

@@ -519,6 +519,13 @@ def test_dialogues(server):
     final = {"role": "assistant", "content": "Warm."}
     assert (prompt([user, calls, *results, final, user])
             == prompt([user, {**final, "cached_tool_calls": turns}, user]))
+    # Arguments are read as those of a model: of a repeated key the last value counts, and integers keep their digits.
+    for arguments, written in (('{"city": "Rome", "city": "Oslo"}', "city='Oslo'"),
+                               ('{"days": 123456789012345678901234}', "days=123456789012345678901234")):
+        call = {"id": "a", "type": "function", "function": {"name": "get_weather", "arguments": arguments}}
+        assert (prompt([user, {"role": "assistant", "tool_calls": [call]}, results[0]])
+                == prompt([user, {"role": "assistant", "content": f"[get_weather({written})]"},
+                           {"role": "user", "content": "get_weather returned: a is warm"}])), arguments
     # What was said before a turn's calls is their first entry's, and a part of the whole content.
     said = {**calls, "content": "Let me see. "}
     turns[0]["content"] = "Let me see. "

@@ -15,6 +15,7 @@
 
 #include <httplib.h>
 #include <program/chat_client.hpp>
+#include <program/wire_call.hpp>
 
 namespace program {
 
@@ -120,10 +121,9 @@ namespace program::detail {
 std::vector<tooldecode::ToolCall> read_calls(const Json& list) {
   std::vector<tooldecode::ToolCall> calls;
   for (const Json& call : list) {
-    const Json& function  = call.at("function");
-    const auto& arguments = function.at("arguments").string();
+    const Json& function = call.at("function");
     calls.push_back({function.at("name").get<std::string>(),
-                     tooldecode::text::parse_json(arguments.empty() ? "{}" : arguments)});
+                     read_arguments(function.at("arguments").string())});
   }
   return calls;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <program/dialogue.hpp>
+#include <program/wire_call.hpp>
 
 namespace program::detail {
 
@@ -40,7 +41,7 @@ Json read_arguments(const Fields& call) {
   const std::string& text = call.text("arguments");
   Json arguments;
   try {
-    arguments = tooldecode::text::parse_json(text.empty() ? "{}" : text);
+    arguments = read_arguments(text);
   } catch (const tooldecode::Error& error) {
     call.fail("arguments", "must be JSON: " + std::string(error.what()));
   }

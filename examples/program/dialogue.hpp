@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/custom_tool.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
