@@ -484,8 +484,10 @@ def test_sampling(server):
     assert len({sample(**free, seed=seed) for seed in range(8)}) > 1
     assert len({sample(**free) for _ in range(8)}) > 1
     greedy = sample(tools=None)
-    for narrow in ({"top_p": 1e-6}, {"top_k": 1}, {"min_p": 1}):
+    for narrow in ({"top_p": 1e-6}, {"top_p": 0}, {"top_p": 1e-300}, {"top_k": 1}, {"min_p": 1}):
         assert sample(tools=None, temperature=1, **narrow) == greedy, narrow
+    for cold in (1e-6, 1e-7, 1e-8, 1e-300):
+        assert sample(tools=None, temperature=cold) == greedy, cold
     assert sample(**free, seed=1, top_k=-1, min_p=0, repetition_penalty=1) == sample(**free, seed=1, top_k=0)
     assert any(sample(**free, seed=seed, repetition_penalty=2) != sample(**free, seed=seed) for seed in range(8))
     digits = [str(token) for token in range(8, 8192)]
@@ -965,9 +967,9 @@ def test_refusals(server):
             ("unsupported_value", "stream_options.include_obfuscation",
              {"stream": True, "stream_options": {"include_obfuscation": True}}),
             ("invalid_value", "temperature", {"temperature": 2.5}),
-            ("invalid_value", "temperature", {"temperature": 1e-9}),
+            ("invalid_value", "temperature", {"temperature": -1e-9}),
             ("invalid_type", "temperature", {"temperature": "hot"}),
-            ("invalid_value", "top_p", {"top_p": 0}),
+            ("invalid_value", "top_p", {"top_p": -1e-9}),
             ("invalid_value", "presence_penalty", {"presence_penalty": -3}),
             ("invalid_type", "seed", {"seed": 1.5}),
             ("invalid_type", "seed", {"seed": 2 ** 63}),

@@ -146,6 +146,9 @@ tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t vocabul
       .bias               = read_bias(request, vocabulary_size),
       .end_tokens         = read_stop_tokens(request, vocabulary_size),
   };
+  // Clients ask for the most likely token by values next to 0, and by a share of 0.
+  if (options.temperature < tooldecode::LogitsPipeline::min_temperature) options.temperature = 0;
+  options.top_p = std::max(options.top_p, std::numeric_limits<float>::min());
   try {
     const tooldecode::LogitsPipeline pipeline{options.logits()};
   } catch (const tooldecode::Error& error) {
