@@ -142,6 +142,20 @@ def test_a_server_that_ends():
 
 
 def test_a_server_whose_helper_holds_its_pipes():
+def test_a_server_that_hangs_when_it_starts_again():
+    """Calls that need it wait for one start together, and none begins another when its time is over."""
+    with tempfile.TemporaryDirectory() as folder:
+        starts = pathlib.Path(folder) / "starts"
+        with serving("hangs_later", str(starts), options=("--mcp-timeout", "1")) as server:
+            answer = server.chat(request(WEATHER, [SHOP], n=8, max_tokens=60))
+            calls = [choice["message"]["cached_tool_calls"] for choice in answer["choices"]]
+            assert all(call["status"] in ("timed_out", "failed") for of_choice in calls for call in of_choice), calls
+            begun = len(starts.read_text(encoding="utf-8"))
+            time.sleep(4)
+            more = len(starts.read_text(encoding="utf-8")) - begun
+            assert more <= 1, f"nobody waits, and {more} starts have begun since"
+
+
     with serving("leaves", options=("--mcp-timeout", "60")) as server:
         begin = time.monotonic()
         for _ in range(2):

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -8,6 +9,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -66,17 +68,38 @@ HostedTools::Server::Server(std::string run, std::chrono::milliseconds patience,
 
 td::ToolResult HostedTools::Server::call(const td::ToolCall& call, const std::stop_token& stop) {
   std::shared_ptr<McpServer> running;
-  try {
-    const std::lock_guard lock(mutex);
-    if (process->has_ended()) process = std::make_shared<McpServer>(command, timeout);
+  {
+    std::unique_lock lock(mutex);
+    if (process->has_ended() && !stop.stop_requested()) {
+      if (!is_starting) restart();
+      started.wait(lock, stop, [this] { return !is_starting; });
+      if (!is_starting && !failure.empty()) return {td::ToolStatus::failed, failure};
+    }
+    if (stop.stop_requested()) return {td::ToolStatus::cancelled, ""};
     running = process;
-  } catch (const td::Error& error) {
-    return {td::ToolStatus::failed, error.what()};
   }
   td::ToolResult result = (*running)(call, stop);
   if (result.output.size() <= max_output) return result;
   return {td::ToolStatus::failed, "the result has " + std::to_string(result.output.size()) +
                                       " bytes, more than " + std::to_string(max_output)};
+}
+
+void HostedTools::Server::restart() {
+  is_starting = true;
+  starter     = std::jthread([this](const std::stop_token& quit) {
+    std::shared_ptr<McpServer> fresh;
+    std::string why;
+    try {
+      fresh = std::make_shared<McpServer>(command, timeout, quit);
+    } catch (const std::exception& error) {
+      why = error.what();
+    }
+    const std::lock_guard lock(mutex);
+    if (fresh) process = std::move(fresh);
+    failure     = std::move(why);
+    is_starting = false;
+    started.notify_all();
+  });
 }
 
 HostedTools::HostedTools(std::span<const std::string> servers, std::chrono::milliseconds timeout,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <future>
@@ -12,6 +13,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <tooldecode/execute/tool_executor.hpp>
@@ -73,11 +75,17 @@ class HostedTools {
     Server(std::string run, std::chrono::milliseconds patience, std::size_t calls);
 
     tooldecode::ToolResult call(const tooldecode::ToolCall& call, const std::stop_token& stop);
+    // Begins to start the process again, once for all calls that need it.
+    void restart();
 
     std::string command;
     std::chrono::milliseconds timeout;
-    std::mutex mutex;  // guards `process`
+    std::mutex mutex;  // guards the members below, except the documents and the executor
     std::shared_ptr<McpServer> process;
+    bool is_starting = false;
+    std::string failure;  // of the last start
+    std::condition_variable_any started;
+    std::jthread starter;  // destroyed before what it uses
     Json documents;
     tooldecode::ToolExecutor executor;  // destroyed first
   };

@@ -22,11 +22,13 @@
 
 namespace program {
 
-McpServer::McpServer(const std::string& command, std::chrono::milliseconds patience)
+McpServer::McpServer(const std::string& command, std::chrono::milliseconds patience,
+                     const std::stop_token& stop)
     : command_(command),
       child_(start(command)),
       reader_([this](const std::stop_token& quit) { read_all(quit); }) {
   std::stop_source late;
+  const std::stop_callback stopping(stop, [&late] { late.request_stop(); });
   const std::jthread timer([&, patience](const std::stop_token& done) {
     std::mutex mutex;
     std::unique_lock lock(mutex);

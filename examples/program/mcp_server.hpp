@@ -41,7 +41,9 @@ namespace program {
 /// \par Source      Model Context Protocol, version 2025-06-18: lifecycle, stdio, tools
 class McpServer {
  public:
-  McpServer(const std::string& command, std::chrono::milliseconds patience);
+  /// \param stop  ends the start
+  McpServer(const std::string& command, std::chrono::milliseconds patience,
+            const std::stop_token& stop = {});
   ~McpServer();
   McpServer(const McpServer&)            = delete;
   McpServer& operator=(const McpServer&) = delete;

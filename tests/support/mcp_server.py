@@ -3,7 +3,8 @@
     python tests/support/mcp_server.py DOCUMENTS [MODE]
 
 DOCUMENTS is a file of tools in MCP's form. MODE: works (the output is the call's sorted arguments), says TEXT, repeats COUNT,
-sleeps SECONDS, fails, errs, dies,
+sleeps SECONDS, fails, errs, dies, hangs_later FILE (dies at a call, and answers nothing when it is started again; FILE gets a
+byte for each start),
 leaves (ends, but not the process that it started), cut (a text cut within a character), hangs, rubbish, silent, structured (a value without text), exits, endless, deaf (stops reading), odd (a result that is not
 MCP's), deep (JSON nested too deeply to read), flood (a line without an end).
 """
@@ -29,6 +30,11 @@ def main():
     mode = sys.argv[2] if len(sys.argv) > 2 else "works"
     if mode == "exits":
         sys.exit(7)
+    if mode == "hangs_later":
+        with open(sys.argv[3], "a+", encoding="utf-8") as file:
+            file.write("x")
+        if os.path.getsize(sys.argv[3]) > 1:
+            mode = "silent"
     for line in sys.stdin:
         message = json.loads(line)
         if "id" not in message or "method" not in message or mode == "silent":
@@ -59,7 +65,7 @@ def main():
             say({**reply, "result": {"content": [], "structuredContent": message["params"]["arguments"]}})
         elif method == "tools/call" and mode == "errs":
             say({**reply, "error": {"code": -32602, "message": "wrong arguments"}})
-        elif method == "tools/call" and mode == "dies":
+        elif method == "tools/call" and mode in ("dies", "hangs_later"):
             sys.exit(3)
         elif method == "tools/call" and mode == "leaves":
             subprocess.Popen(["sleep", "600"])
