@@ -41,26 +41,33 @@ AnswerText::Events AnswerText::finish() {
 }
 
 AnswerText::Events AnswerText::shown(Events events) {
+  Events all;
   for (tooldecode::StreamEvent& event : events) {
     calls_     = calls_ || event.kind == Kind::call_begin;
     has_block_ = has_block_ || event.kind == Kind::reasoning;
     if (event.kind == Kind::reasoning && dropped_.around_reasoning) {
       event.text = reasoning(event.text);
     }
-    if (event.kind != Kind::text) continue;
-    if (!begun_) {
-      space_ += event.text;
-      const std::size_t first = space_.find_first_not_of(white_space);
-      begun_                  = first != std::string::npos;
-      event.text              = begun_ ? std::exchange(space_, {}) : std::string();
-      if (begun_ && drops_space()) event.text.erase(0, first);
+    if (event.kind == Kind::call_begin) {
+      // No stop text reaches into a call: what might have begun one stands before it.
+      if (std::string rest = stops_.finish(); !rest.empty()) {
+        all.push_back({.kind = Kind::text, .text = std::move(rest)});
+      }
     }
-    event.text = stops_.push(event.text);
+    if (event.kind == Kind::text) {
+      if (!begun_) {
+        space_ += event.text;
+        const std::size_t first = space_.find_first_not_of(white_space);
+        begun_                  = first != std::string::npos;
+        event.text              = begun_ ? std::exchange(space_, {}) : std::string();
+        if (begun_ && drops_space()) event.text.erase(0, first);
+      }
+      event.text = stops_.push(event.text);
+    }
+    const bool is_text = event.kind == Kind::text || event.kind == Kind::reasoning;
+    if (!is_text || !event.text.empty()) all.push_back(std::move(event));
   }
-  std::erase_if(events, [](const tooldecode::StreamEvent& event) {
-    return (event.kind == Kind::text || event.kind == Kind::reasoning) && event.text.empty();
-  });
-  return events;
+  return all;
 }
 
 std::string AnswerText::reasoning(const std::string& text) {

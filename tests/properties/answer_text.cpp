@@ -124,6 +124,28 @@ TEST_CASE("AnswerText: shows a value or a call behind reasoning without the whit
   }
 }
 
+TEST_CASE("AnswerText: shows what might have begun a stop text before the call behind it") {
+  const ToolSet tools = test::two_tools();
+  const ToolCall call{.name = tools[0].name, .arguments = {{"city", "Oslo"}}};
+  const ToolCallFSM calls(think_vocabulary(), tools, JsonCall::hermes());
+  AnswerText answer(calls, {"\nObservation"});
+  std::string text;
+  bool in_calls  = false;
+  const auto add = [&](const AnswerText::Events& events) {
+    for (const StreamEvent& event : events) {
+      in_calls = in_calls || event.kind == StreamEvent::Kind::call_begin;
+      if (event.kind != StreamEvent::Kind::text) continue;
+      CHECK_FALSE(in_calls);
+      text += event.text;
+    }
+  };
+  const auto tokens = std::vector<TokenId>() + ("I look.\n" + calls.write(std::vector{call}));
+  for (const TokenId token : tokens) add(answer.push(token));
+  add(answer.finish());
+  CHECK(in_calls);
+  CHECK(text == "I look.\n");
+}
+
 TEST_CASE("read_answer reads calls and reasoning whose delimiters are control tokens") {
   const Vocabulary vocabulary = test::byte_vocabulary({{"<think>", TokenType::control},
                                                        {"</think>", TokenType::control},
