@@ -1274,6 +1274,10 @@ def test_choices(server):
         assert one["finish_reason"] == choice["finish_reason"]
     ids = [call["id"] for choice in together["choices"] for call in choice["message"].get("tool_calls", ())]
     assert len(set(ids)) == len(ids), ids
+    many = server.chat(body, n=16, tool_choice="required")
+    ids = [call["id"] for choice in many["choices"] for call in choice["message"]["tool_calls"]]
+    assert len(set(ids)) == len(ids) >= 16, ids
+    assert max(map(len, ids)) <= 36, "OpenAI takes 40 characters, and turns and calls may have more digits"
     streams = {}
     for chunk in server.events(body, n=4, stream_options={"include_usage": True}):
         for choice in chunk["choices"]:

@@ -265,7 +265,8 @@ bool ReplyWriter::is_custom(const std::string& name) const {
 
 Json ReplyWriter::call(std::size_t choice, std::size_t turn, std::size_t index,
                        const std::string& name, const Json& arguments) const {
-  const std::string id = "call_" + head_.unique + '_' +
+  // OpenAI takes histories with ids of at most 40 characters; 80 random bits leave room for the rest.
+  const std::string id = "call_" + head_.unique.substr(0, 20) + '_' +
                          (choice == 0 ? "" : std::to_string(choice) + '.') + std::to_string(turn) +
                          '_' + std::to_string(index);
   const bool custom = is_custom(name);
