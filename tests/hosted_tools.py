@@ -122,12 +122,13 @@ def test_a_call_in_the_last_turn():
     with serving("says", WEATHER) as server:
         choice = server.chat(request(WEATHER, [SHOP]))["choices"][0]
         assert len(choice["message"]["cached_tool_calls"]) == 7 and "tool_calls" not in choice["message"], choice
-        assert choice["finish_reason"] == "length", choice
+        assert (choice["finish_reason"], choice["stop_reason"]) == ("length", "max_turns"), choice
         streamed, finish, _, _ = joined(server.events(request(WEATHER, [SHOP])))
         assert without_ids(streamed) == without_ids({**choice["message"], "content": ""}) and finish == "length", streamed
         response = respond(server, asking(WEATHER, [SHOP]))
         assert [item["type"] for item in response["output"]] == 7 * ["mcp_call"], response
         assert response["status"] == "incomplete", response
+        assert response["incomplete_details"] == {"reason": "max_turns"}, "more tokens would not help"
         assert plain(accumulated(events_of(server, asking(WEATHER, [SHOP])))) == plain(response)
 
 
@@ -141,7 +142,6 @@ def test_a_server_that_ends():
         assert before >= 2, before
 
 
-def test_a_server_whose_helper_holds_its_pipes():
 def test_a_server_that_hangs_when_it_starts_again():
     """Calls that need it wait for one start together, and none begins another when its time is over."""
     with tempfile.TemporaryDirectory() as folder:
@@ -156,6 +156,7 @@ def test_a_server_that_hangs_when_it_starts_again():
             assert more <= 1, f"nobody waits, and {more} starts have begun since"
 
 
+def test_a_server_whose_helper_holds_its_pipes():
     with serving("leaves", options=("--mcp-timeout", "60")) as server:
         begin = time.monotonic()
         for _ in range(2):

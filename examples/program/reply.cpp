@@ -124,12 +124,14 @@ AnswerEnd::AnswerEnd(const tooldecode::EngineReply& reply,
   using tooldecode::Finish;
   const auto& last    = reply.turns.back();
   const Finish finish = last.output.finish;
-  const bool is_cut =
-      finish == Finish::length || finish == Finish::context || calls.size() < last.calls.size();
-  reason            = !calls.empty() ? "tool_calls" : is_cut && !text.stop() ? "length" : "stop";
-  const auto& token = last.output.end_token;
+  const bool is_left  = calls.size() < last.calls.size();  // to tools that the server runs
+  const bool is_cut   = finish == Finish::length || finish == Finish::context || is_left;
+  reason              = !calls.empty() ? "tool_calls" : is_cut && !text.stop() ? "length" : "stop";
+  const auto& token   = last.output.end_token;
   if (text.stop()) {
     stop = *text.stop();
+  } else if (is_left) {
+    stop = turn_limit;
   } else if (token &&
              std::find(stop_tokens.begin(), stop_tokens.end(), *token) != stop_tokens.end()) {
     stop = *token;

@@ -95,9 +95,12 @@ struct Usage {
 /// the orders' votes that a parameter's value got.
 Json votes_json(const tooldecode::EngineReply& reply);
 
+/// The stop of an answer whose calls the server left, because it has as many turns as it may.
+inline constexpr const char* turn_limit = "max_turns";
+
 struct AnswerEnd {
   const char* reason;  ///< OpenAI's finish_reason
-  Json stop;           ///< the stop text or token id of the request that ended it; else null
+  Json stop;           ///< `turn_limit`, or the stop text or token id that ended it; else null
   Json votes;          ///< see votes_json
 
   /// \param calls        of the last turn, that the client must run

@@ -43,7 +43,7 @@ std::string ResponseWriter::response(Json choices, const Usage& usage) {
     entry.update(calls[i]);
     add({{"tool_calls", Json::array({std::move(entry)})}});
   }
-  static_cast<void>(finish(choice.at("finish_reason").string()));
+  static_cast<void>(finish(choice.at("finish_reason").string(), choice.at("stop_reason")));
   Json whole     = object(status_.c_str(), output_);
   whole["usage"] = usage_json(usage);
   return json_text(whole);
@@ -69,15 +69,16 @@ std::string ResponseWriter::chunk(std::size_t /*choice*/, const Json& delta, con
     if (key != "tool_calls") continue;
     for (const Json& entry : value) events += add_call(entry);
   }
-  if (end != nullptr) events += finish(end->reason);
+  if (end != nullptr) events += finish(end->reason, end->stop);
   return events;
 }
 
-std::string ResponseWriter::finish(std::string_view reason) {
+std::string ResponseWriter::finish(std::string_view reason, const Json& stop) {
   // A response has a message if it has nothing else.
   std::string events;
   if (part_ == Part::none && output_.empty()) events = add_text(Part::message, "");
   status_ = reason == "length" ? "incomplete" : "completed";
+  cut_by_ = stop == turn_limit ? turn_limit : "max_output_tokens";
   return events + close(status_ == "completed");
 }
 
@@ -232,7 +233,7 @@ Json ResponseWriter::object(const char* status, const Json& output) const {
              {"truncation", "disabled"},
              {"usage", nullptr}};
   if (status == std::string_view("incomplete")) {
-    whole["incomplete_details"] = {{"reason", "max_output_tokens"}};
+    whole["incomplete_details"] = {{"reason", cut_by_}};
   }
   if (status == std::string_view("completed")) whole["completed_at"] = std::time(nullptr);
   whole.update(echo_);

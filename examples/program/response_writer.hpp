@@ -44,8 +44,8 @@ class ResponseWriter final : public ReplyWriter {
   [[nodiscard]] Json object(const char* status, const Json& output) const;
   [[nodiscard]] Json item() const;
   [[nodiscard]] std::string item_id(std::string_view prefix) const;
-  // Closes what is open, with the finish_reason of chat completions.
-  [[nodiscard]] std::string finish(std::string_view reason);
+  // Closes what is open, with the finish_reason and the stop_reason of chat completions.
+  [[nodiscard]] std::string finish(std::string_view reason, const Json& stop);
 
   Json echo_;
   Json output_ = Json::array();  // items that are written
@@ -54,6 +54,7 @@ class ResponseWriter final : public ReplyWriter {
   std::string text_;             // of the open item
   std::size_t sequence_ = 0;
   std::string status_;  // empty: in progress
+  std::string cut_by_;  // why it is incomplete
 };
 
 }  // namespace program
