@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/consistency/order_consistency_sampler.hpp>
+#include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/formats/python_call.hpp>
 
 #include <support/byte_vocabulary.hpp>
@@ -72,6 +75,47 @@ bool same_candidates(const CallVote& a, const CallVote& b) {
 }
 
 }  // namespace
+
+TEST_CASE("OrderConsistencySampler votes on calls whose delimiters are control tokens") {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"a": {"type": "string", "maxLength": 3}, "b": {"type": "boolean"}},
+    "required": ["a", "b"]}}])");
+  // Tokens that open the arguments, stand between them, and close them.
+  const std::vector<std::pair<std::string, std::vector<std::string>>> formats{
+      {"mistral-args", {"[TOOL_CALLS]", "[ARGS]"}},
+      {"harmony", {"<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>"}},
+      {"glm",
+       {"<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"}},
+      {"kimi-k2",
+       {"<|tool_calls_section_begin|>", "<|tool_call_begin|>", "<|tool_call_argument_begin|>",
+        "<|tool_call_end|>", "<|tool_calls_section_end|>"}}};
+  for (const auto& [name, marks] : formats) {
+    CAPTURE(name);
+    std::vector<Vocabulary::Entry> entries;
+    std::vector<std::pair<TokenId, float>> bias;
+    for (const std::string& mark : marks) {
+      bias.emplace_back(static_cast<TokenId>(257 + entries.size()), 60.0F);
+      entries.push_back({mark, TokenType::control});
+    }
+    const ToolCallFSM calls(test::byte_vocabulary(entries), tools, format_named(name).format,
+                            {.choice = ToolChoice::required, .parallel = false});
+    for (unsigned seed = 0; seed < 10; ++seed) {
+      CAPTURE(seed);
+      const test::RandomModel model(calls.vocabulary().size(), {.seed = seed});
+      const Decoder decode{model, calls};
+      const Consensus answer = OrderConsistencySampler{decode, {.max_orders = 2}}(
+          std::vector<TokenId>{1}, {.max_tokens = 200, .bias = bias});
+      REQUIRE(answer.output.finish == Finish::end);
+      const std::vector<ToolCall> written = calls.parse(answer.output.tokens);
+      REQUIRE(written.size() == 1);
+      REQUIRE(answer.calls.size() == 1);
+      CHECK(answer.calls[0].is_written);
+      CHECK(answer.calls[0].call == written[0]);
+      REQUIRE(answer.calls[0].candidates.size() == 2);
+      for (const Candidate& candidate : answer.calls[0].candidates) CHECK(candidate.is_complete);
+    }
+  }
+}
 
 TEST_CASE(
     "OrderConsistencySampler gives answers that conform and calls that are the vote's winners") {

@@ -197,6 +197,7 @@ TOOLDECODE_INLINE void OrderBatch::take(OrderBranch& branch, TokenId token, doub
                                         bool forced, TokenTrace seen) {
   const std::string_view text = bytes(branch, token);
   const std::size_t taken     = branch.read(text, log_probability);
+  if (text.empty()) branch.read_control(token);
   if (taken < text.size() || !branch.calls.find_tool(branch.state)) {
     branch.closing                 = text.substr(0, taken);
     branch.closing_log_probability = log_probability;

@@ -154,9 +154,13 @@ TOOLDECODE_INLINE std::optional<std::size_t> OrderedSequence::find_opening(Token
   if (!next || calls().is_finished(*next)) return std::nullopt;
   if (is_stop && calls().is_accepting(current())) return std::nullopt;
   const std::string_view bytes = calls().vocabulary().bytes(token);
-  const std::size_t before     = std::min(pending_.size(), bytes.size());
-  State state                  = *calls().advance_bytes(current(), bytes.substr(0, before));
-  bool inside                  = calls().find_tool(state).has_value();
+  if (bytes.empty()) {  // a control token, which opens the arguments as a whole
+    const bool opens = calls().find_tool(*next) && !calls().find_tool(current());
+    return opens ? std::optional<std::size_t>(0) : std::nullopt;
+  }
+  const std::size_t before = std::min(pending_.size(), bytes.size());
+  State state              = *calls().advance_bytes(current(), bytes.substr(0, before));
+  bool inside              = calls().find_tool(state).has_value();
   for (std::size_t i = before; i < bytes.size(); ++i) {
     state             = *calls().advance_bytes(state, bytes.substr(i, 1));
     const bool within = calls().find_tool(state).has_value();
@@ -168,15 +172,17 @@ TOOLDECODE_INLINE std::optional<std::size_t> OrderedSequence::find_opening(Token
 
 TOOLDECODE_INLINE void OrderedSequence::begin_voting(const TokenEvent& event, std::size_t opening) {
   const std::string_view bytes = calls().vocabulary().bytes(event.token);
-  const State opened           = *calls().advance_bytes(current(), bytes.substr(0, opening));
-  const std::size_t tool       = *calls().find_tool(opened);
-  const auto orders            = orders_->of(tool);
+  const State after            = *calls().advance(current(), event.token);
+  const State opened =
+      bytes.empty() ? after : *calls().advance_bytes(current(), bytes.substr(0, opening));
+  const std::size_t tool = *calls().find_tool(opened);
+  const auto orders      = orders_->of(tool);
 
   // A token that reaches into the arguments is kept whole if every order can continue from it.
   Voting voting{orders,
                 std::string(bytes.substr(opening)),
                 event.log_probability,
-                *calls().advance(current(), event.token),
+                after,
                 {.tool = tool, .orders = orders->size()}};
   pending_.clear();
   if (!orders->begin(voting.within, voting.log_probability, voting.begin).empty()) {

@@ -53,6 +53,9 @@ struct OrderBranch {
   ///
   /// \return how many bytes belong to the arguments; the last one may close them
   std::size_t read(std::string_view bytes, double token_log_probability);
+  /// Reads a control token, which stands for its name. One that closes the arguments is no part of
+  /// `closing`: the model writes it once more, behind them.
+  void read_control(TokenId token);
 };
 
 }  // namespace tooldecode::consistency

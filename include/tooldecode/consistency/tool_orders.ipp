@@ -37,6 +37,11 @@ TOOLDECODE_INLINE std::size_t OrderBranch::read(std::string_view bytes,
   return at;
 }
 
+TOOLDECODE_INLINE void OrderBranch::read_control(TokenId token) {
+  text += calls.vocabulary().answer_bytes(token);
+  state = *calls.advance(state, token);
+}
+
 }  // namespace tooldecode::consistency
 
 namespace tooldecode {
