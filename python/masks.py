@@ -19,5 +19,5 @@ while not calls.is_finished(state):
     tooldecode.apply_mask(logits, mask)
     tokens.append(int(logits.argmax()))  # your sampler
     state = calls.advance(state, tokens[-1])
-text = vocabulary.decode(tokens).decode()
+text = vocabulary.answer_text(tokens).decode()
 print(text, calls.parse(text), sep="\n")

@@ -27,7 +27,6 @@
 #include <tooldecode/formats/positional_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/formats/xml_call.hpp>
-#include <tooldecode/mask/dlpack_mask.hpp>
 #include <tooldecode/mask/fill_masks.hpp>
 #include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/mask/token_trie.hpp>

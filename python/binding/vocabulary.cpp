@@ -245,6 +245,14 @@ void bind_vocabulary(nb::module_& module) {
             return bytes_of(self.vocabulary().decode(tokens));
           },
           "tokens"_a, "The bytes that token ids write; they may begin and end inside a character.")
+      .def(
+          "answer_text",
+          [](const VocabularyHandle& self, const std::vector<TokenId>& tokens) {
+            return bytes_of(self.vocabulary().answer_text(tokens));
+          },
+          "tokens"_a,
+          "The text of an answer as `parse` takes it: as `decode`, with the names of control tokens,\n"
+          "because delimiters of calls may be such.")
       .def("__len__", [](const VocabularyHandle& self) { return self.vocabulary().size(); })
       .def("__copy__", [](nb::object self) { return self; })
       .def("__deepcopy__", [](nb::object self, const nb::object& /*memo*/) { return self; })

@@ -23,6 +23,11 @@ def test_load(tiny):
     assert vocabulary.decode(forced) == constraint.forced(constraint.initial())[: len(vocabulary.decode(forced))]
 
 
+def test_answer_text_has_the_names_of_control_tokens():
+    vocabulary = td.Vocabulary.from_bytes([b"a", b"<call>", b"<end>"], [2], control_tokens=[1, 2])
+    assert vocabulary.answer_text([0, 1, 0, 2]) == b"a<call>a" and vocabulary.decode([0, 1, 0, 2]) == b"aa"
+
+
 def test_from_bytes(vocabulary):
     assert vocabulary.decode([104, 105]) == b"hi" and vocabulary.decode(vocabulary.end_tokens) == b""
     for call in (lambda: vocabulary.encode("a"), lambda: vocabulary.decode([-1]), lambda: vocabulary.decode([10**6]),

@@ -50,7 +50,7 @@ class ClientLoop {
   using Context = std::shared_ptr<const void>;
 
   /// \param executor  must outlive the speculator
-  ClientLoop(ClientModels<Context> generators, ToolExecutor& executor, ClientOptions options);
+  ClientLoop(ClientModels<Context> models, ToolExecutor& executor, ClientOptions options);
 
   ClientLoop(const ClientLoop&)            = delete;
   ClientLoop& operator=(const ClientLoop&) = delete;
@@ -155,7 +155,7 @@ class ClientLoop {
                const std::vector<std::string>& keys, const std::vector<Seconds>& times,
                Seconds generation) const;
 
-  const ClientModels<Context> generators_;
+  const ClientModels<Context> models_;
   ToolExecutor* executor_;
   const ClientOptions options_;
   std::mutex mutex_;  // guards the members below

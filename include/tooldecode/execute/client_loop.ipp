@@ -11,18 +11,18 @@
 
 namespace tooldecode::execute {
 
-TOOLDECODE_INLINE ClientLoop::ClientLoop(ClientModels<Context> generators, ToolExecutor& executor,
+TOOLDECODE_INLINE ClientLoop::ClientLoop(ClientModels<Context> models, ToolExecutor& executor,
                                          ClientOptions options)
-    : generators_(std::move(generators)), executor_(&executor), options_(std::move(options)) {
-  if (!generators_.main) throw Error(Errc::invalid_option, "main", "must not be empty");
-  for (const auto& speculator : generators_.speculators) {
+    : models_(std::move(models)), executor_(&executor), options_(std::move(options)) {
+  if (!models_.main) throw Error(Errc::invalid_option, "main", "must not be empty");
+  for (const auto& speculator : models_.speculators) {
     if (!speculator) throw Error(Errc::invalid_option, "speculators", "none must be empty");
   }
-  for (const auto& speculator : generators_.speculators) {
+  for (const auto& speculator : models_.speculators) {
     threads_.emplace_back([this, &speculator](std::stop_token quit) { serve(speculator, quit); });
   }
-  if (!generators_.submit) return;
-  submitter_.emplace(generators_.submit);
+  if (!models_.submit) return;
+  submitter_.emplace(models_.submit);
 }
 
 TOOLDECODE_INLINE ClientTurn ClientLoop::run_turn(const Context& context, std::stop_token stop) {
@@ -47,7 +47,7 @@ TOOLDECODE_INLINE ClientTurn ClientLoop::run_turn(const Context& context, std::s
           }};
   ClientTurn result;
   try {
-    result.reply = generators_.main(context, stop, callbacks);
+    result.reply = models_.main(context, stop, callbacks);
   } catch (...) {
     close(*stage);
     static_cast<void>(close(*turn, result));
@@ -189,7 +189,7 @@ TOOLDECODE_INLINE void ClientLoop::count_residents(Turn& turn, const std::vector
       seen.tool = runs.back().time;
       known->asked.reset();  // another call may ask for it again
     }
-    if (!generators_.speculators.empty()) {
+    if (!models_.speculators.empty()) {
       seen.predicted_right = known && known->is_guess;
       seen.speculation     = *seen.predicted_right ? std::min(known->time, generation) : generation;
     }
@@ -350,7 +350,7 @@ TOOLDECODE_INLINE void ClientLoop::observe(const ClientTurn& result, const Turn&
                                            Seconds generation) const {
   for (const auto& [tool, of] : turn.observed) options_.observe(tool, of);
   std::map<std::string_view, Observation> seen;
-  const bool predicts = !generators_.speculators.empty();
+  const bool predicts = !models_.speculators.empty();
   for (std::size_t i = 0; i < keys.size(); ++i) {
     Observation& of     = seen[result.reply.calls[i].name];
     const auto proposal = proposals.find(keys[i]);

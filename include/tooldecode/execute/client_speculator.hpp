@@ -48,8 +48,7 @@ class ClientSpeculator {
                 "ClientSpeculator: make Context copyable: a speculator may read it after its turn");
 
   /// \param executor  must outlive the speculator
-  ClientSpeculator(ClientModels<Context> models, ToolExecutor& executor,
-                   ClientOptions options = {})
+  ClientSpeculator(ClientModels<Context> models, ToolExecutor& executor, ClientOptions options = {})
       : loop_(erased(std::move(models)), executor, std::move(options)) {}
 
   [[nodiscard]] ClientTurn operator()(const Context& context, std::stop_token stop = {}) {
@@ -68,9 +67,9 @@ class ClientSpeculator {
   // Empty functions stay empty.
   static ClientModels<Any> erased(ClientModels<Context> models) {
     ClientModels<Any> all;
-    if (generators.main) {
-      all.main = [main = std::move(generators.main)](const Any& context, std::stop_token stop,
-                                                     const EngineCallbacks<Any>& callbacks) {
+    if (models.main) {
+      all.main = [main = std::move(models.main)](const Any& context, std::stop_token stop,
+                                                 const EngineCallbacks<Any>& callbacks) {
         return main(own(context), std::move(stop),
                     {.on_continue =
                          [&](Context next, const std::vector<ToolCall>& calls) {
@@ -81,17 +80,17 @@ class ClientSpeculator {
                      .on_restart = callbacks.on_restart});
       };
     }
-    for (ClientModel<Context>& speculator : generators.speculators) {
+    for (ClientModel<Context>& speculator : models.speculators) {
       ClientModel<Any>& one = all.speculators.emplace_back();
       if (!speculator) continue;
       one = [ask = std::move(speculator)](const Any& context, std::stop_token stop) {
         return ask(own(context), std::move(stop));
       };
     }
-    if (generators.submit) {
-      all.submit = [submit = std::move(generators.submit)](const Any& context, const ToolCall& call,
-                                                           const ToolResult& result,
-                                                           std::stop_token stop) {
+    if (models.submit) {
+      all.submit = [submit = std::move(models.submit)](const Any& context, const ToolCall& call,
+                                                       const ToolResult& result,
+                                                       std::stop_token stop) {
         return submit(own(context), call, result, std::move(stop));
       };
     }
