@@ -111,7 +111,7 @@ TextDfa pattern_automaton(PatternTerms& terms, PatternTerms::Term start);
 /// see Pattern; lone surrogates match nothing.
 ///
 /// An automaton has at most 10,000 states and 8 million cells (states x classes), and takes at most
-/// a million steps to build. A pattern with 128 million cells of classes x sets is refused before.
+/// a million steps to build. A pattern of over 128 million cells of classes x sets is refused.
 ///
 /// \par Complexity  O(states x classes) derivatives; exponential in the worst case, but bounded
 /// \par Errors      Error{malformed_pattern, unsupported_pattern} with the byte,

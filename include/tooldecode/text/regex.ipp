@@ -100,7 +100,7 @@ TOOLDECODE_INLINE std::vector<CodePointSet> PatternTerms::partition() {
 }
 
 TOOLDECODE_INLINE PatternTerms::Term PatternTerms::set_of(std::size_t set) {
-  terms_.spend(classes_.size() / 64);
+  BuildBudget::spend(1 + classes_.size() / 16);
   RegexTerms::Bits bits(classes_.size() / 64 + 1, 0);
   for (std::size_t c = 0; c < classes_.size(); ++c) {
     if (in_[c][set / 64] >> (set % 64) & 1) bits[c / 64] |= std::uint64_t{1} << (c % 64);
