@@ -651,3 +651,17 @@ TEST_CASE("SchemaCompiler of random recursive alternatives accepts what a valida
   CHECK(compiled > 110);
   CHECK(valid > 500);
 }
+
+TEST_CASE("SchemaCompiler of very many first items that do not repeat refuses them by name",
+          "[json_schema]") {
+  const auto schema = [](int items) {
+    Json prefix = Json::array();
+    for (int i = 0; i < items; ++i) prefix.push_back(Json{{"const", i}});
+    return Json{
+        {"type", "array"}, {"prefixItems", prefix}, {"items", false}, {"uniqueItems", true}};
+  };
+  const Compiled some(schema(300));
+  CHECK(some.accepts("[0, 1, 2]"));
+  CHECK_FALSE(some.accepts("[0, 0]"));
+  CHECK(error_of(schema(9'000).text()) == "unsupported_keyword #/uniqueItems");
+}

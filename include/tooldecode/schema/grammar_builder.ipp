@@ -418,10 +418,11 @@ TOOLDECODE_INLINE std::vector<text::DfaPointer> GrammarBuilder::unique_texts(
 TOOLDECODE_INLINE NodeId GrammarBuilder::unique_prefix(const ArrayForm& form) {
   struct Step {
     std::size_t at;
-    std::set<std::string> used;
+    std::set<std::size_t> used;  // numbers of values
     auto operator<=>(const Step&) const = default;
   };
   std::map<Step, NodeId> made;
+  std::map<std::string, std::size_t> numbers;
   const auto after = [&](const auto& self, Step step) -> NodeId {
     if (const auto known = made.find(step); known != made.end()) return known->second;
     BuildBudget::spend(50 + step.used.size(), 200);
@@ -430,13 +431,15 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::unique_prefix(const ArrayForm& form) {
     std::vector<std::pair<std::string, NodeId>> words;
     const UniqueItems items =
         step.at < form.length.max ? listed(form.item(step.at)) : UniqueItems{};
-    if (items.is_open || !items.texts.empty() || made.size() > max_unique) {
+    // Each step before this one is a call that has not made its node yet.
+    if (items.is_open || !items.texts.empty() || made.size() + step.at > max_unique) {
       irreducible(not_remembered, "/uniqueItems");
     }
     for (const auto& [value, spelt] : items.listed) {
-      if (step.used.contains(value)) continue;
+      const std::size_t number = numbers.try_emplace(value, numbers.size()).first->second;
+      if (step.used.contains(number)) continue;
       Step next{step.at + 1, step.used};
-      next.used.insert(value);
+      next.used.insert(number);
       const NodeId then = self(self, std::move(next));
       for (const std::string& text : spelt) words.emplace_back(text, then);
     }
