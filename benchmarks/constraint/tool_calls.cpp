@@ -184,8 +184,7 @@ void along_calls(benchmark::State& state, Visit visit, bool masks) {
           fresh, one.tools, JsonCall::hermes(), {.choice = ToolChoice::required}};
       if (visit == Visit::prepared) {
         std::atomic<bool> is_over = false;
-        std::thread idle(
-            [&] { (void)calls.prepare(calls.initial(), {.cancelled = &is_over}); });
+        std::thread idle([&] { (void)calls.prepare(calls.initial(), {.cancelled = &is_over}); });
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         is_over = true;
         idle.join();

@@ -41,7 +41,8 @@ RepeatPlaces make_places(std::size_t max_texts = 500) {
 }
 
 RepeatPlaces::Number behind(std::string_view text) {
-  return machine().constraint().automaton_state(*machine().advance_bytes(machine().initial(), text));
+  return machine().constraint().automaton_state(
+      *machine().advance_bytes(machine().initial(), text));
 }
 
 RepeatPlaces::AreTwoCalls two_calls_behind(std::string text) {

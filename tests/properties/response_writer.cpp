@@ -106,9 +106,12 @@ TEST_CASE("ResponseWriter: an answer that reasons, speaks and calls has an item 
   call["function"]["arguments"] = "{}";
   const Json parts = Json::array({{{"reasoning_content", "Let me see."}}, {{"content", "So."}}});
   const Json message{{"tool_calls", Json::array({call})}};
-  const Json whole = tooldecode::text::parse_json(writer().response(
-      Json::array({{{"message", message}, {"parts", parts}, {"finish_reason", "tool_calls"}}}),
-      {.prompt = 3, .cached = 1, .completion = 4}));
+  const Json whole =
+      tooldecode::text::parse_json(writer().response(Json::array({{{"message", message},
+                                                                   {"parts", parts},
+                                                                   {"finish_reason", "tool_calls"},
+                                                                   {"stop_reason", nullptr}}}),
+                                                     {.prompt = 3, .cached = 1, .completion = 4}));
   CHECK(whole["output"] == last["output"]);
   CHECK(whole["usage"] == last["usage"]);
   CHECK(whole["status"] == "completed");
@@ -116,12 +119,18 @@ TEST_CASE("ResponseWriter: an answer that reasons, speaks and calls has an item 
 
 TEST_CASE("ResponseWriter: a cut answer is incomplete, and so is its last item") {
   const Json parts = Json::array({{{"reasoning_content", "Hm."}}, {{"content", "So"}}});
-  const Json choice{{"message", Json::object()}, {"parts", parts}, {"finish_reason", "length"}};
+  Json choice{{"message", Json::object()},
+              {"parts", parts},
+              {"finish_reason", "length"},
+              {"stop_reason", nullptr}};
   const Json whole = tooldecode::text::parse_json(writer().response(Json::array({choice}), {}));
   CHECK(whole["status"] == "incomplete");
   CHECK(whole["incomplete_details"]["reason"] == "max_output_tokens");
   CHECK(whole["output"][0]["status"] == "completed");
   CHECK(whole["output"][1]["status"] == "incomplete");
+  choice["stop_reason"] = "max_turns";
+  const Json last = tooldecode::text::parse_json(writer().response(Json::array({choice}), {}));
+  CHECK(last["incomplete_details"]["reason"] == "max_turns");
 }
 
 TEST_CASE("ResponseWriter: a call that the server ran is an item between the texts around it") {
@@ -136,7 +145,10 @@ TEST_CASE("ResponseWriter: a call that the server ran is an item between the tex
   const Json parts = Json::array({{{"content", "Let me see."}},
                                   {{"cached_tool_calls", Json::array({call, failed, announced})}},
                                   {{"content", "So."}}});
-  const Json choice{{"message", Json::object()}, {"parts", parts}, {"finish_reason", "stop"}};
+  const Json choice{{"message", Json::object()},
+                    {"parts", parts},
+                    {"finish_reason", "stop"},
+                    {"stop_reason", nullptr}};
   const Json whole = tooldecode::text::parse_json(writer().response(Json::array({choice}), {}));
   CHECK(whole["output"] ==
         tooldecode::text::parse_json(
