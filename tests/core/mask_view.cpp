@@ -37,6 +37,14 @@ TEST_CASE("MaskView::fill of a row with more words than the vocabulary needs lea
   tooldecode::MaskView().fill(0);
 }
 
+TEST_CASE("MaskView united with a shorter mask keeps its words past that") {
+  std::vector<std::uint32_t> words{1, 0, 4};
+  const std::vector<std::uint32_t> shorter{2, 8};
+  const tooldecode::MaskView mask(words);
+  mask |= shorter;
+  CHECK(words == std::vector<std::uint32_t>{3, 8, 4});
+}
+
 TEST_CASE("MaskView views the memory of containers and arrays of signed or unsigned words") {
   std::vector<std::int32_t> signed_words(3);
   set_first(signed_words);

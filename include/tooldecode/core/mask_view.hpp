@@ -111,9 +111,9 @@ class MaskView : public std::span<std::uint32_t> {
   void clear() const noexcept {
     for (std::uint32_t& word : *this) word = 0;
   }
-  /// Union or intersection with a mask of equal length; requires it.
+  /// Union with a mask of at most this length, or intersection with one of equal length.
   const MaskView& operator|=(ConstMaskView other) const noexcept {
-    for (std::size_t w = 0; w < size(); ++w) (*this)[w] |= other[w];
+    for (std::size_t w = 0; w < other.size(); ++w) (*this)[w] |= other[w];
     return *this;
   }
   const MaskView& operator&=(ConstMaskView other) const noexcept {

@@ -136,7 +136,8 @@ __global__ void __launch_bounds__(eagle_threads)
 /// \par Threads     a value of one owner; refers to the target, on whose stream it runs
 /// \par Errors      constructor: Error{invalid_option} for a depth or a width out of range,
 ///                  {shape_mismatch} for weights of another model, {unknown_token} for a ranked
-///                  token and {invalid_option} for one that is there twice; `read` as LlamaTarget's; {device_failure}
+///                  token and {invalid_option} for one that is there twice; `read` as
+///                  LlamaTarget's; {device_failure}
 /// \par Source      Li et al., EAGLE-2, arXiv:2406.16858, section 4; Zhao et al., FR-Spec,
 ///                  arXiv:2502.14856, section 4
 template <HalfNumber T>

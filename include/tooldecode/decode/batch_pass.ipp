@@ -82,8 +82,7 @@ TOOLDECODE_INLINE void BatchPass::fill_wide_rows(std::span<const BatchReading> r
   for (std::size_t i = 0; i < readings.size(); ++i) {
     const ConstMaskView mask = readings[i].mask;
     if (2 * mask.count() < model_.vocabulary_size()) continue;
-    // A constraint may have fewer tokens than the model has logits.
-    for (std::size_t w = 0; w < mask.size(); ++w) either.words()[w] |= mask[w];
+    either.words() |= mask;  // shorter where the constraint has fewer tokens than the model
     const auto state = states(i).subspan(readings[i].row * width, width).last(read_by_head);
     from.insert(from.end(), state.begin(), state.end());
     rows_of_[i].requested = wide++;

@@ -28,8 +28,8 @@ namespace tooldecode {
 
 /// One sequence of a ContinuousBatch.
 ///
-/// \tparam C  the constraint of all sequences of a batch; a shared_ptr to constraints of several
-///            types fits in a ConstraintRef
+/// \tparam C  the constraint of all sequences of a batch; ConstraintRef for several types, which
+///            refers to constraints that must outlive the batch and are not reset
 template <ConstraintPolicy C, class D = NoDrafts>
 struct BatchRequest {
   std::vector<TokenId> prompt;  ///< [L]

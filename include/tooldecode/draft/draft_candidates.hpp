@@ -30,6 +30,16 @@ template <class Ask>
   }
 }
 
+/// The state after a guess; nothing if the constraint forbids the token, if only the end can follow
+/// it, or if that is past the constraint's limits.
+template <ConstraintPolicy C>
+[[nodiscard]] std::optional<typename C::State> state_after(const C& constraint,
+                                                           typename C::State state, TokenId token) {
+  std::optional<typename C::State> next;
+  if (!within_limits([&] { next = constraint.advance(state, token); })) return std::nullopt;
+  return next && !constraint.is_finished(*next) ? next : std::nullopt;
+}
+
 }  // namespace tooldecode::draft
 
 namespace tooldecode {
@@ -98,9 +108,8 @@ class DraftCandidates {
       }
     }
     if (nodes_[parent].depth >= max_depth_) return std::nullopt;
-    std::optional<State> state;
-    (void)draft::within_limits([&] { state = constraint_->advance(nodes_[parent].state, token); });
-    if (!state || constraint_->is_finished(*state)) return std::nullopt;
+    const auto state = draft::state_after(*constraint_, nodes_[parent].state, token);
+    if (!state) return std::nullopt;
     nodes_.push_back({.token           = token,
                       .state           = *state,
                       .log_probability = likely,

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -88,10 +87,7 @@ class SuffixDrafter {
       if (at.depth == options_.length || at.path < min) continue;
       std::vector<Grown> next = split(at);
       std::erase_if(next, [&](const Grown& child) {
-        std::optional<typename C::State> state;
-        (void)draft::within_limits(
-            [&] { state = context.constraint.advance(candidates.state(at.node), child.token); });
-        return !state || context.constraint.is_finished(*state);
+        return !draft::state_after(context.constraint, candidates.state(at.node), child.token);
       });
       weigh(at, next);
       for (Grown& child : next) {

@@ -116,9 +116,8 @@ class SampledDrafter {
           const TokenId token    = distribution.tokens[one];
           const auto surprise    = static_cast<float>(-std::log(distribution.probabilities[one]));
           const std::size_t node = tree.add(at.node, token, tree.score(at.node) - surprise);
-          std::optional<typename C::State> state;
-          (void)draft::within_limits([&] { state = constraint.advance(at.state, token); });
-          if (state && !constraint.is_finished(*state)) next.push_back({node, i, *state});
+          const auto state       = draft::state_after(constraint, at.state, token);
+          if (state) next.push_back({node, i, *state});
         }
         tree.set_proposal(at.node, std::move(distribution));
       }
