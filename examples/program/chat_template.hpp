@@ -374,9 +374,21 @@ class ChatTemplate {
     for (const std::string id : {",\"id\":\"call00001\"", "[CALL_ID]call00001"}) {
       if (const auto at = own->find(id); at != own->npos) own->erase(at, id.size());
     }
+    const auto writes = [&](const Format& format) {
+      return own == rendered({{"content", format.write(std::vector{call}, tools)}});
+    };
+    // The tokens of Hunyuan's checkpoints have a suffix.
+    static constexpr std::string_view opening = "<tool_calls";
+    if (const auto at = own->find(std::string(opening) + ':'); at != own->npos) {
+      const std::size_t from   = at + opening.size();
+      const std::string suffix = own->substr(from, own->find('>', from) - from);
+      for (const char* family : {"hunyuan-3", "hunyuan-4"}) {
+        const auto format = tooldecode::format_with_suffix(family + suffix);
+        if (format && writes(*format)) return format->name;
+      }
+    }
     for (const Format& format : tooldecode::named_formats()) {
-      const auto text = format.write(std::vector{call}, tools);
-      if (own != rendered({{"content", text}})) continue;
+      if (!writes(format)) continue;
       // This model family writes the same calls in other ways too.
       const bool is_qwen_2_5 =
           format.name == "hermes" && chat.says("You are Qwen, created by Alibaba");

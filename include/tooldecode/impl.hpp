@@ -97,6 +97,7 @@
 #include <tooldecode/formats/delimiter.ipp>
 #include <tooldecode/formats/element_style.ipp>
 #include <tooldecode/formats/element_text.ipp>
+#include <tooldecode/formats/element_types.ipp>
 #include <tooldecode/formats/element_values.ipp>
 #include <tooldecode/formats/enforceable_tools.ipp>
 #include <tooldecode/formats/format_file.ipp>

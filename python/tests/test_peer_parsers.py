@@ -15,7 +15,8 @@ CALLS = [[("get", {"city": "Bern", "days": 3})], [("now", {})],
          [("put", {"text": TEXT, "tags": ["x", "y, z"], "place": PLACE, "any": 7})]]
 TOOLS = {"get": {"city": {"type": "string"}, "days": {"type": "integer"}}, "now": {},
          "put": {"text": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}},
-                 "place": {"type": "object"}, "any": {"type": "integer"}}}
+                 "place": {"type": "object", "properties": {
+                     "x": {"type": "number"}, "on": {"type": "boolean"}, "note": {"type": ["string", "null"]}}}, "any": {"type": "integer"}}}
 # SGLang's parser of Step 3 reads no `<` in a value.
 SGLANG = [("dots", "dots"), ("step-3", "step3"), ("k2-horizon", "k2_horizon"), ("iquest-q1", "iquest_q1"),
           ("deepseek-v4", "deepseekv4"), ("deepseek-v4.1", "deepseekv41"), ("gigachat-3.5", "gigachat35"),
@@ -25,8 +26,10 @@ SGLANG = [("dots", "dots"), ("step-3", "step3"), ("k2-horizon", "k2_horizon"), (
           ("deepseek-v3.1", "deepseekv31"), ("deepseek-v3", "deepseekv3"),
           ("deepseek-v3.2", "deepseekv32"), ("kimi-k3", "kimi_k3"), ("minicpm5", "minicpm5"),
           ("lfm2", "lfm2"), ("llama", "llama3"), ("mistral-args", "mistral"), ("apertus", "apertus2509"),
-          ("command-r7b", "cohere_command4"), ("python", "pythonic")]
-VLLM = {"longcat": "longcat", "plamo-3": "plamo3", "step-3": "step3", "k2-horizon": "k2_horizon", "dots": "dots"}
+          ("command-r7b", "cohere_command4"), ("python", "pythonic"),
+          ("hunyuan-3", "hunyuan"), ("hunyuan-4", "hunyuan"), ("minimax-m3", "minimax-m3")]
+VLLM = {"longcat": "longcat", "plamo-3": "plamo3", "step-3": "step3", "k2-horizon": "k2_horizon", "dots": "dots",
+        "minimax-m3": "minimax_m3", "hunyuan-3": "hy_v3", "hunyuan-4": "hy_v4"}
 
 
 def schema_of(name):

@@ -52,6 +52,17 @@ TEST_CASE("find_format finds a chat template's call format by the call that it w
   CHECK(find_format(chat("<|tool_calls_section_begin|><|tool_call_begin|>{{ call.id }}"
                          "<|tool_call_argument_begin|>{{ call.function.arguments | tojson }}"
                          "<|tool_call_end|><|tool_calls_section_end|>")) == "kimi-k2");
+  // Hunyuan's tokens have a suffix.
+  const std::string hunyuan =
+      "<tool_calls:a1><tool_call:a1>{{ call.function.name }}{%- for key, value in "
+      "call.function.arguments | items %}<arg_key:a1>{{ key }}</arg_key:a1><arg_value:a1>{{ value }}"
+      "</arg_value:a1>{%- endfor %}</tool_call:a1></tool_calls:a1>";
+  CHECK(find_format(chat(hunyuan)) == "hunyuan-4:a1");
+  CHECK(
+      find_format(chat("]<]minimax[>[<tool_call>]<]minimax[>[<invoke name=\"{{ call.function.name "
+                       "}}\">{%- for key, value in call.function.arguments | items %}"
+                       "]<]minimax[>[<{{ key }}>{{ value }}]<]minimax[>[</{{ key }}>{%- endfor %}"
+                       "]<]minimax[>[</invoke>]<]minimax[>[</tool_call>")) == "minimax-m3");
   // Other marks around a text that is one of the formats.
   CHECK_FALSE(
       find_format(chat("<own>{\"name\": \"{{ call.function.name }}\", \"arguments\": "

@@ -17,6 +17,7 @@
 #include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/format_file.hpp>
+#include <tooldecode/formats/format_set.hpp>
 #include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/text/json_value.hpp>
@@ -241,6 +242,10 @@ TEST_CASE("NamedFormat escapes the text that ends a call where a value holds it"
                                                 {"step-3", "</steptml:parameter>"},
                                                 {"iquest-q1", "</arg_value>"},
                                                 {"k2-horizon", "</ifm|tool_call>"},
+                                                {"hunyuan-3", "</arg_value>"},
+                                                {"hunyuan-4", "</tool_calls>"},
+                                                {"minimax-m3", "]<]minimax[>[</invoke>"},
+                                                {"functiongemma", "<escape>"},
                                                 {"longcat", "</longcat_tool_call>"},
                                                 {"deepseek-v4.1", "</｜DSML｜ parameter>"},
                                                 {"gigachat-3.5", "</｜GCML｜tool_calls>"},
@@ -263,7 +268,8 @@ TEST_CASE("NamedFormat escapes the text that ends a call where a value holds it"
     const NamedFormat& format = *known;
     const std::string held    = "a" + end + "b";
     const std::vector calls{ToolCall{"f", {{"o", {{"k", held}}}}}};
-    if (name == "cohere-4") {  // writes objects as elements, whose strings have no escapes
+    // These write objects as elements, whose strings have no escapes.
+    if (name == "cohere-4" || name == "minimax-m3" || name == "functiongemma") {
       CHECK_THROWS_AS(format.write(calls, tools), Error);
       continue;
     }
@@ -298,6 +304,22 @@ TEST_CASE("NamedFormat::constrain refuses a property whose name holds the end of
   }
   CHECK_NOTHROW(
       ToolCallFSM(index, tools, format_named("json").format, {.choice = ToolChoice::required}));
+}
+
+TEST_CASE("format_set of a format with a suffix has the tokens and reasoning of the checkpoint") {
+  const NamedFormat format = format_set("hunyuan-4:6124c78e");
+  CHECK(format.name == "hunyuan-4:6124c78e");
+  CHECK(format.reasoning.begin == "<think:6124c78e>");
+  CHECK(format.reasoning.end == "</think:6124c78e>");
+  const std::vector calls{ToolCall{"get", {{"city", "Bern"}}}};
+  const std::string text = format.write(calls, test::two_tools());
+  CHECK(text.starts_with("<tool_calls:6124c78e><tool_call:6124c78e>get<arg_key:6124c78e>city"));
+  CHECK(format.parse(text, test::two_tools()) == calls);
+  CHECK(format_set("auto:hunyuan-3:a").name == "hunyuan-3:a,json-fence,json");
+  for (const char* name : {"hunyuan-4:", "hunyuan-4:a b", "hunyuan-4:>", "hermes:a", ":a"}) {
+    CHECK_FALSE(format_with_suffix(name));
+    CHECK_THROWS_AS(format_set(name), Error);
+  }
 }
 
 TEST_CASE("format_named of an unknown name throws an error that lists the known names") {

@@ -5,10 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/formats/xml_call.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/text/json_value.hpp>
 
+#include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/format_checks.hpp>
 
@@ -135,6 +137,23 @@ TEST_CASE("XmlCall of each family writes calls in its template's white space alo
        "<ifm|arg_value>5</ifm|arg_value>\n<ifm|arg_key>tags</ifm|arg_key>\n"
        "<ifm|arg_value>[\"x\", 1]</ifm|arg_value>\n</ifm|tool_call>\n"
        "<ifm|tool_call>now\n</ifm|tool_call>\n</ifm|tool_calls>"},
+      {XmlCall::hunyuan_3(),
+       "<tool_calls>\n<tool_call>search<tool_sep>\n<arg_key>query</arg_key>\n"
+       "<arg_value>$Q</arg_value>\n<arg_key>limit</arg_key>\n<arg_value>5</arg_value>\n"
+       "<arg_key>tags</arg_key>\n<arg_value>[\"x\", 1]</arg_value>\n</tool_call>\n"
+       "<tool_call>now<tool_sep>\n</tool_call>\n</tool_calls>"},
+      {XmlCall::hunyuan_4(":6124c78e"),
+       "<tool_calls:6124c78e><tool_call:6124c78e>search<arg_key:6124c78e>query</arg_key:6124c78e>"
+       "<arg_value:6124c78e>$Q</arg_value:6124c78e><arg_key:6124c78e>limit</arg_key:6124c78e>"
+       "<arg_value:6124c78e>5</arg_value:6124c78e><arg_key:6124c78e>tags</arg_key:6124c78e>"
+       "<arg_value:6124c78e>[\"x\", 1]</arg_value:6124c78e></tool_call:6124c78e>"
+       "<tool_call:6124c78e>now</tool_call:6124c78e></tool_calls:6124c78e>"},
+      {XmlCall::minimax_m3(),
+       "]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name=\"search\">"
+       "]<]minimax[>[<query>$Q]<]minimax[>[</query>]<]minimax[>[<limit>5]<]minimax[>[</limit>"
+       "]<]minimax[>[<tags>]<]minimax[>[<item>x]<]minimax[>[</item>"
+       "]<]minimax[>[<item>1]<]minimax[>[</item>]<]minimax[>[</tags>]<]minimax[>[</invoke>\n"
+       "]<]minimax[>[<invoke name=\"now\">]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>"},
       {XmlCall::deepseek_v4_1(),
        "<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"search\">\n"
        "<｜DSML｜ parameter name=\"query\" string=\"true\">$Q</｜DSML｜ parameter>\n"
@@ -169,6 +188,9 @@ TEST_CASE("XmlCall of each family writes calls in its template's white space alo
       {XmlCall::gemma_4(),
        "<|tool_call>call:search{query:<|\"|>$Q<|\"|>,limit:5,tags:[<|\"|>x<|\"|>,1]}<tool_call|>"
        "<|tool_call>call:now{}<tool_call|>"},
+      {XmlCall::function_gemma(),
+       "<start_function_call>call:search{query:<escape>$Q<escape>,limit:5,tags:[<escape>x<escape>,1]}"
+       "<end_function_call><start_function_call>call:now{}<end_function_call>"},
       {XmlCall::cohere(),
        "<cofl:tool_calls><cofl:tool_call id=\"0\" name=\"search\">"
        "<cofl:value name=\"query\" type=\"raw\">$Q</cofl:value>"
@@ -195,6 +217,119 @@ TEST_CASE("XmlCall of each family writes calls in its template's white space alo
     CHECK(begin == 0);
     CHECK(error_of(format, text.substr(0, text.size() - 1)) != "none");
   }
+}
+
+TEST_CASE("XmlCall::minimax_m3 tells strings from other values by the tool's document") {
+  const XmlCall format = XmlCall::minimax_m3();
+  const ToolSet set    = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {
+      "text": {"type": "string"}, "id": {"type": ["string", "integer"]},
+      "maybe": {"type": ["string", "null"]}, "list": {"type": "array", "items": {"type": "string"}},
+      "either": {"type": ["string", "array"], "items": {"type": "integer"}},
+      "place": {"type": "object", "properties": {
+        "zip": {"type": "string"}, "x": {"type": "number"}, "on": {"type": "boolean"},
+        "empty": {"type": "object", "properties": {}},
+        "deep": {"type": "array", "items": {"type": "object", "properties": {
+          "n": {"type": "string"}, "m": {"type": "integer"}}}}}}}}}])");
+  const std::string ns = "]<]minimax[>[";
+  const auto element   = [&](const std::string& key, const std::string& value) {
+    return ns + "<" + key + ">" + value + ns + "</" + key + ">";
+  };
+  const auto call = [&](const std::string& arguments) {
+    return ns + "<tool_call>\n" + ns + "<invoke name=\"f\">" + arguments + ns + "</invoke>\n" + ns +
+           "</tool_call>";
+  };
+  const VocabularyIndex index(test::byte_vocabulary());
+  const ToolCallFSM machine(index, set, format, {.choice = ToolChoice::required});
+  struct Case {
+    std::string arguments;
+    Json value;
+  };
+  const std::string deep = element("item", element("n", "7") + element("m", "7")) +
+                           element("item", element("n", " null"));
+  for (const auto& [written, value] : std::vector<Case>{
+           {element("text", "7"), {{"text", "7"}}},
+           {element("text", ""), {{"text", ""}}},
+           {element("text", " true\n"), {{"text", " true\n"}}},
+           {element("id", "7"), {{"id", 7}}},
+           {element("id", "7a"), {{"id", "7a"}}},
+           {element("maybe", "null"), {{"maybe", nullptr}}},
+           {element("maybe", "nil"), {{"maybe", "nil"}}},
+           {element("list", ""), {{"list", Json::array()}}},
+           {element("list", element("item", "1") + element("item", "")),
+            {{"list", Json::array({"1", ""})}}},
+           {element("either", ""), {{"either", ""}}},
+           {element("either", element("item", "1")), {{"either", Json::array({1})}}},
+           {element("place", ""), {{"place", Json::object()}}},
+           {element("place", element("zip", "0150") + element("x", "1.5") + element("on", "true") +
+                                 element("empty", "") + element("deep", deep)),
+            {{"place",
+              {{"zip", "0150"},
+               {"x", 1.5},
+               {"on", true},
+               {"empty", Json::object()},
+               {"deep", Json::array({Json{{"n", "7"}, {"m", 7}}, Json{{"n", " null"}}})}}}}}}) {
+    CAPTURE(written);
+    const std::vector calls{ToolCall{"f", value}};
+    CHECK(format.write(calls, set) == call(written));
+    CHECK(format.parse(call(written), set) == calls);
+    CHECK(machine.advance_bytes(machine.initial(), call(written)).has_value());
+  }
+  // Texts that are read as another value than the one that is meant, or as none.
+  for (const Json& value : {Json{{"id", "7"}}, Json{{"id", " -1e5\n"}}, Json{{"maybe", "null"}},
+                            Json{{"either", Json::array()}}, Json{{"text", "a" + ns}},
+                            Json{{"place", {{"invoke", 1}}}}}) {
+    CHECK_THROWS_AS(format.write(std::vector{ToolCall{"f", value}}, set), Error);
+  }
+  for (const std::string& written :
+       {element("text", "a" + ns),
+        element("list", element("item", "a") + element("item", "b") + "c"),
+        element("place", element("x", "\"1\"")), element("place", element("on", "True")),
+        element("place", element("on", "true") + element("on", "true")),
+        ns + "<text>a" + ns + "</id>", ns + "<text>a" + ns + "</text "}) {
+    CAPTURE(written);
+    CHECK_FALSE(machine.advance_bytes(machine.initial(), call(written)).has_value());
+  }
+  // A key that readers take for the end of a call, and keys that nothing lists.
+  for (const char* properties :
+       {R"({"invoke": {"type": "string"}})", R"({"o": {"type": "object", "properties": {
+          "tool_call": {"type": "string"}}}})",
+        R"({"/a": {"type": "string"}})",
+        R"({"o": {"type": "object", "additionalProperties": {"type": "string"}}})",
+        R"({"o": {"type": ["array", "object"], "properties": {"item": {"type": "string"}}}})"}) {
+    CAPTURE(properties);
+    const ToolSet one =
+        ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object", "properties": )" +
+                       std::string(properties) + "}}]");
+    CHECK_THROWS_AS(ToolCallFSM(index, one, format, {.choice = ToolChoice::required}), Error);
+  }
+}
+
+TEST_CASE("XmlCall::minimax_m3 reads an alternative's values as all alternatives have them") {
+  const ToolSet set    = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"o": {"oneOf": [
+      {"type": "object", "properties": {"k": {"const": "s"}, "v": {"type": "string"}},
+       "required": ["k", "v"], "additionalProperties": false},
+      {"type": "object", "properties": {"k": {"const": "n"}, "v": {"type": "integer"}},
+       "required": ["k", "v"], "additionalProperties": false}]}}}}])");
+  const XmlCall format = XmlCall::minimax_m3();
+  const VocabularyIndex index(test::byte_vocabulary());
+  const ToolCallFSM machine(index, set, format, {.choice = ToolChoice::required});
+  const auto call = [](const std::string& kind, const std::string& value) {
+    const std::string ns = "]<]minimax[>[";
+    return ns + "<tool_call>\n" + ns + "<invoke name=\"f\">" + ns + "<o>" + ns + "<k>" + kind + ns +
+           "</k>" + ns + "<v>" + value + ns + "</v>" + ns + "</o>" + ns + "</invoke>\n" + ns +
+           "</tool_call>";
+  };
+  const auto allows = [&](const std::string& text) {
+    return machine.advance_bytes(machine.initial(), text).has_value();
+  };
+  CHECK(allows(call("n", "7")));
+  CHECK(allows(call("s", "7a")));
+  CHECK_FALSE(allows(call("s", "7")));  // reads as the integer, which has another `k`
+  CHECK_FALSE(allows(call("n", "7a")));
+  const Json seven{{"o", {{"k", "n"}, {"v", 7}}}};
+  CHECK(format.parse(call("n", "7"), set) == std::vector{ToolCall{"f", seven}});
 }
 
 TEST_CASE("XmlCall in a style with kinds reads values back with their types") {

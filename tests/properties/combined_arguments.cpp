@@ -134,10 +134,11 @@ bool accepts(const ToolCallFSM& machine, const ToolCall& call) {
 TEST_CASE(
     "NamedFormat of parameters that combine objects accepts the arguments that JSON accepts") {
   const std::vector<std::string> elements{
-      "qwen3-coder",  "glm",      "glm-4.7",       "mimo",        "seed-oss",
-      "minimax-m2",   "minicpm5", "deepseek-v3.2", "deepseek-v4", "deepseek-v4.1",
-      "gigachat-3.5", "dots",     "step-3",        "k2-horizon",  "iquest-q1",
-      "kimi-k3",      "gemma-4",  "cohere-4",      "toolken",     "tooldec"};
+      "qwen3-coder",  "glm",       "glm-4.7",       "mimo",          "seed-oss",
+      "minimax-m2",   "minicpm5",  "deepseek-v3.2", "deepseek-v4",   "deepseek-v4.1",
+      "gigachat-3.5", "dots",      "step-3",        "k2-horizon",    "iquest-q1",
+      "hunyuan-3",    "hunyuan-4", "minimax-m3",    "functiongemma", "kimi-k3",
+      "gemma-4",      "cohere-4",  "toolken",       "tooldec"};
   std::map<std::string, int> built, taken;
   int documents = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {
@@ -154,6 +155,7 @@ TEST_CASE(
     for (int i = 0; i < 12; ++i) calls.push_back({"f", random_arguments(random)});
     for (const std::string& name : elements) {
       const bool has_order = name == "toolken" || name == "tooldec";
+      const bool is_listed = name == "minimax-m3";  // lists all keys
       CAPTURE(name, json_error);
       std::string error;
       const auto machine = constrain(format_named(name), tools, error);
@@ -163,9 +165,9 @@ TEST_CASE(
         continue;
       }
       if (!machine) {
-        const bool is_known = has_order ? error.starts_with("unsatisfiable_schema")
-                                        : error.find("list it as a property") != error.npos;
-        CHECK(is_known);
+        const bool has_none = error.starts_with("unsatisfiable_schema");
+        const bool is_told  = error.find("list it as a property") != error.npos;
+        CHECK((has_order || is_listed ? has_none || (is_listed && is_told) : is_told));
         continue;
       }
       ++built[name];
@@ -191,7 +193,7 @@ TEST_CASE(
         // A call that does not conform may be written as another one that does.
         if (conforms) CHECK(read[0] == call);
         if (is_taken) CHECK(accepts(*json, read[0]));
-        if (conforms) CHECK(is_taken);
+        if (conforms && !is_listed) CHECK(is_taken);
         taken[name] += is_taken;
       }
     }
@@ -200,6 +202,8 @@ TEST_CASE(
   for (const std::string& name : elements) {
     CAPTURE(name, documents, built[name], taken[name]);
     CHECK(taken[name] > 50);
-    if (!name.starts_with("tool")) CHECK(built[name] * 10 >= documents * 9);
+    if (!name.starts_with("tool")) {
+      CHECK(built[name] * 10 >= documents * (name == "minimax-m3" ? 6 : 9));
+    }
   }
 }

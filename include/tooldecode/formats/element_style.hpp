@@ -55,10 +55,14 @@ struct ElementStyle {
   std::string after_list{};
   std::string before_object{};  ///< opens an object inside another one
   std::string after_object{};
+  bool by_document =
+      false;  ///< only the document tells strings from other values, see ElementTypes
 
   [[nodiscard]] bool has_kinds() const noexcept { return !before_kind.empty(); }
   [[nodiscard]] bool nests() const noexcept { return !before_item.empty() || !before_list.empty(); }
   [[nodiscard]] bool repeats_key() const noexcept { return !after_end_key.empty(); }
+  /// True where the element of a key opens as an item of a list does.
+  [[nodiscard]] bool is_item(std::string_view key) const;
   /// What closes an item.
   [[nodiscard]] const std::string& item_end() const noexcept;
   /// A key as the style writes it.
@@ -66,9 +70,9 @@ struct ElementStyle {
   /// The inverse of `written_key`; unknown entities stay as they are.
   [[nodiscard]] std::string read_key(std::string_view written) const;
   /// True where a key can be told from other text in its place without a delimiter before it.
-  [[nodiscard]] bool carries_bare(std::string_view key) const noexcept;
+  [[nodiscard]] bool carries_bare(std::string_view key) const;
   /// True where an object inside another one can have a key.
-  [[nodiscard]] bool carries(std::string_view key) const noexcept;
+  [[nodiscard]] bool carries(std::string_view key) const;
   /// Texts that readers of calls take for the end of a value wherever they occur: closing
   /// delimiters and what no string holds. No written value holds one.
   [[nodiscard]] std::vector<std::string> ends_of_values() const;

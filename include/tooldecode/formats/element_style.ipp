@@ -112,12 +112,22 @@ TOOLDECODE_INLINE const std::string& ElementStyle::item_end() const noexcept {
   return after_item.empty() && !before_item.empty() ? after_value : after_item;
 }
 
-TOOLDECODE_INLINE bool ElementStyle::carries_bare(std::string_view key) const noexcept {
-  return !before_key.empty() ||
-         (!key.empty() && key.find_first_of(" \t\r\n\v\f,:{}[]<>\"") == std::string_view::npos);
+TOOLDECODE_INLINE bool ElementStyle::is_item(std::string_view key) const {
+  return !before_item.empty() && before_key + std::string(key) + after_key == before_item;
 }
 
-TOOLDECODE_INLINE bool ElementStyle::carries(std::string_view key) const noexcept {
+TOOLDECODE_INLINE bool ElementStyle::carries_bare(std::string_view key) const {
+  if (before_key.empty()) {
+    return !key.empty() && key.find_first_of(" \t\r\n\v\f,:{}[]<>\"") == std::string_view::npos;
+  }
+  if (after_value.empty()) return true;
+  // Such a key would open an element as one is closed, or close it as a call is.
+  const std::string end = after_value + std::string(key) + after_end_key;
+  return !(before_key + std::string(key)).starts_with(after_value) &&
+         (!repeats_key() || std::find(excluded.begin(), excluded.end(), end) == excluded.end());
+}
+
+TOOLDECODE_INLINE bool ElementStyle::carries(std::string_view key) const {
   return escapes ? !key.empty() && key.find('\0') == std::string_view::npos : carries_bare(key);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
@@ -51,6 +52,12 @@ TOOLDECODE_INLINE void KeyedElements::add_others(NodeId value, const text::TextD
   }
 }
 
+TOOLDECODE_INLINE void refuse_unlisted_keys(const std::string& place) {
+  throw Error(
+      Errc::unsupported_keyword, place,
+      "a key that is not listed cannot be repeated behind its value: list it as a property");
+}
+
 TOOLDECODE_INLINE ElementValues::ElementValues(Grammar& grammar, const Json& schema,
                                                const ElementStyle& style,
                                                const SchemaOptions& options)
@@ -73,31 +80,34 @@ TOOLDECODE_INLINE NodeId ElementValues::objects() {
     throw Error(Errc::unsupported_keyword, "#", "elements are written of objects alone");
   }
   const auto objects = form.objects;
-  const NodeId node  = elements(objects, "#");
+  const NodeId node = elements(objects, "#", types_of([&] { return ElementTypes(reader_, {id}); }));
   if (grammar_.is_satisfiable(node, first_)) return node;
   throw Error(Errc::unsatisfiable_schema, "#", "no object conforms to this schema");
 }
 
 TOOLDECODE_INLINE NodeId ElementValues::value(const Json& schema, const std::string& pointer) {
-  const NodeId node = content(reader_.form(schema, pointer));
+  const schema::FormId id = reader_.form(schema, pointer);
+  const NodeId node       = content(id, types_of([&] { return ElementTypes(reader_, {id}); }));
   if (grammar_.is_satisfiable(node, first_)) return node;
   throw Error(Errc::unsatisfiable_schema, pointer, "no value conforms to this schema");
 }
 
 TOOLDECODE_INLINE NodeId ElementValues::elements(const std::vector<schema::ObjectForm>& objects,
-                                                 const std::string& place) {
+                                                 const std::string& place,
+                                                 const ElementTypes& types) {
   std::vector<NodeId> all;
   const auto order = documented_order_ ? schema::MemberOrder::fixed : schema::MemberOrder::any;
   for (const schema::ObjectForm& object : objects) {
     schema::visit_by_conditions(object, reader_.forms, order, [&](const schema::ObjectForm& one) {
-      all.push_back(element_set(one, place));
+      all.push_back(element_set(one, place, types));
     });
   }
   return grammar_.choice(std::move(all));
 }
 
 TOOLDECODE_INLINE NodeId ElementValues::element_set(const schema::ObjectForm& object,
-                                                    const std::string& place) {
+                                                    const std::string& place,
+                                                    const ElementTypes& types) {
   KeyedSet set{.members          = {},
                .others           = {},
                .separator        = separator(),
@@ -106,7 +116,12 @@ TOOLDECODE_INLINE NodeId ElementValues::element_set(const schema::ObjectForm& ob
   KeyedElements elements(set, style_.before_key, style_.after_key);
   for (const schema::ObjectForm::Member& member : object.members) {
     const std::string written = key(member.name, place);
-    std::vector<NodeId> value{content(member.value), delimiter(grammar_, style_.after_value)};
+    if (style_.by_document && style_.is_item(member.name) && types.has(ElementKind::array)) {
+      refuse_name(text::extend_pointer(place + "/properties", member.name), member.name,
+                  "a list may stand here, whose items are written alike");
+    }
+    const NodeId inner = content(member.value, types_of([&] { return types.member(member.name); }));
+    std::vector<NodeId> value{inner, delimiter(grammar_, style_.after_value)};
     if (style_.repeats_key()) value.push_back(grammar_.literal(written + style_.after_end_key));
     value.push_back(spellings_.space());
     elements.add(written, grammar_.sequence(std::move(value)), member.required);
@@ -124,11 +139,10 @@ TOOLDECODE_INLINE void ElementValues::add_others(KeyedSet& set, KeyedElements& e
     if (style_.repeats_key()) {
       // A schema for keys in general does not require a key.
       if (others.value == schema::any_form) continue;
-      throw Error(Errc::unsupported_keyword, place,
-                  "keys that are not listed cannot be repeated behind their values");
+      refuse_unlisted_keys(place);
     }
     const NodeId value = grammar_.sequence(
-        {content(others.value), delimiter(grammar_, style_.after_value), spellings_.space()});
+        {content(others.value, {}), delimiter(grammar_, style_.after_value), spellings_.space()});
     if (!others.keys.empty()) {
       elements.add_others(value, reader_.forms.texts.texts(others.keys));
       continue;
@@ -159,9 +173,9 @@ TOOLDECODE_INLINE std::string ElementValues::key(const std::string& name,
   return style_.written_key(name);
 }
 
-TOOLDECODE_INLINE NodeId ElementValues::content(schema::FormId id) {
+TOOLDECODE_INLINE NodeId ElementValues::content(schema::FormId id, const ElementTypes& types) {
   static constexpr std::size_t max_nested = 250;
-  const auto [at, fresh]                  = contents_.try_emplace(id);
+  const auto [at, fresh]                  = contents_.try_emplace({id, types.forms()});
   std::optional<NodeId>& made             = at->second;  // references into a map stay valid
   if (!fresh) {
     if (!made) made = grammar_.reserve();
@@ -170,7 +184,7 @@ TOOLDECODE_INLINE NodeId ElementValues::content(schema::FormId id) {
   if (++depth_ > max_nested) {
     throw Error(Errc::limit_exceeded, reader_.forms.place_of(id), "schemas nest too deeply");
   }
-  const NodeId node = make_content(id);
+  const NodeId node = make_content(id, types);
   --depth_;
   if (made) {
     grammar_.define(*made, node);
@@ -180,11 +194,17 @@ TOOLDECODE_INLINE NodeId ElementValues::content(schema::FormId id) {
   return *made;
 }
 
-TOOLDECODE_INLINE NodeId ElementValues::make_content(schema::FormId id) {
+TOOLDECODE_INLINE NodeId ElementValues::make_content(schema::FormId id, const ElementTypes& types) {
   const std::string place = reader_.forms.place_of(id);
-  const schema::Form form = reader_.written(id);
-  if (style_.repeats_key() && id == schema::any_form) {
+  schema::Form form       = reader_.written(id);
+  if (style_.repeats_key() && !style_.by_document && id == schema::any_form) {
     throw Error(Errc::unsupported_keyword, place, "this style has no elements of any value");
+  }
+  if (style_.by_document) {
+    const bool has_text = types.has(ElementKind::text);
+    if (has_text && types.has_words()) form.texts = told(std::move(form.texts), types);
+    if (has_text) form.arrays = filled(std::move(form.arrays));
+    if (has_text || types.has(ElementKind::array)) form.objects = filled(std::move(form.objects));
   }
   std::vector<std::pair<ElementKind, NodeId>> values;
   if (!form.texts.empty()) values.emplace_back(ElementKind::text, text(form, place));
@@ -220,13 +240,13 @@ TOOLDECODE_INLINE NodeId ElementValues::make_content(schema::FormId id) {
       if (!form.arrays.empty()) {
         values.emplace_back(ElementKind::array,
                             grammar_.sequence({delimiter(grammar_, style_.before_list),
-                                               padded(lists(form.arrays, place)),
+                                               padded(lists(form.arrays, place, types)),
                                                delimiter(grammar_, style_.after_list)}));
       }
       if (!form.objects.empty()) {
         values.emplace_back(ElementKind::object,
                             grammar_.sequence({delimiter(grammar_, style_.before_object),
-                                               elements(form.objects, place),
+                                               elements(form.objects, place, types),
                                                delimiter(grammar_, style_.after_object)}));
       }
     }
@@ -244,6 +264,40 @@ TOOLDECODE_INLINE NodeId ElementValues::make_content(schema::FormId id) {
   const NodeId value = grammar_.choice(std::move(choices));
   if (style_.before_value.empty()) return value;
   return grammar_.sequence({spellings_.space(), delimiter(grammar_, style_.before_value), value});
+}
+
+TOOLDECODE_INLINE std::vector<schema::StringForm> ElementValues::told(
+    std::vector<schema::StringForm> texts, const ElementTypes& types) {
+  std::uint32_t words = 0;  // a set of reader_.forms.texts
+  bool is_known       = false;
+  for (schema::StringForm& one : texts) {
+    if (one.values) {
+      std::erase_if(*one.values,
+                    [&](const std::string& value) { return types.find_word(value).has_value(); });
+      continue;
+    }
+    if (!std::exchange(is_known, true)) {
+      words = reader_.forms.texts.add(std::make_shared<const text::TextDfa>(types.words()));
+    }
+    one.tests = schema::united(one.tests, {{.set = words, .negated = true}});
+  }
+  std::erase_if(texts,
+                [](const schema::StringForm& one) { return one.values && one.values->empty(); });
+  return texts;
+}
+
+template <class Form>
+std::vector<Form> ElementValues::filled(std::vector<Form> forms) {
+  const auto count = [](Form& one) -> text::Occurrences& {
+    if constexpr (std::is_same_v<Form, schema::ArrayForm>) {
+      return one.length;
+    } else {
+      return one.count;
+    }
+  };
+  std::erase_if(forms, [&](Form& one) { return count(one).max == 0; });
+  for (Form& one : forms) count(one).min = std::max(count(one).min, 1U);
+  return forms;
 }
 
 TOOLDECODE_INLINE NodeId ElementValues::text(const schema::Form& form, const std::string& place) {
@@ -267,14 +321,14 @@ TOOLDECODE_INLINE NodeId ElementValues::json(schema::Form form, const std::strin
 }
 
 TOOLDECODE_INLINE NodeId ElementValues::lists(const std::vector<schema::ArrayForm>& arrays,
-                                              const std::string& place) {
+                                              const std::string& place, const ElementTypes& types) {
   std::vector<NodeId> all;
-  for (const schema::ArrayForm& array : arrays) all.push_back(items(array, place));
+  for (const schema::ArrayForm& array : arrays) all.push_back(items(array, place, types));
   return grammar_.choice(std::move(all));
 }
 
 TOOLDECODE_INLINE NodeId ElementValues::items(const schema::ArrayForm& array,
-                                              const std::string& place) {
+                                              const std::string& place, const ElementTypes& types) {
   if (array.unique || !array.contains.empty()) {
     throw Error(Errc::unsupported_keyword, place,
                 "items as elements cannot be counted or kept apart");
@@ -285,8 +339,11 @@ TOOLDECODE_INLINE NodeId ElementValues::items(const schema::ArrayForm& array,
   const auto left           = [&](std::uint32_t bound) {
     return bound == text::Occurrences::unbounded ? bound : bound > count ? bound - count : 0;
   };
-  const NodeId next = separator();
-  NodeId some       = item(array.rest);
+  const NodeId next  = separator();
+  const auto item_at = [&](std::size_t i) {
+    return item(array.item(i), types_of([&] { return types.item(i); }));
+  };
+  NodeId some = item_at(count);
   if (count > 0) some = grammar_.sequence({next, some});
   some = grammar_.repeat(some, {left(least), left(array.length.max)},
                          count > 0 ? grammar_.empty() : next);
@@ -294,8 +351,7 @@ TOOLDECODE_INLINE NodeId ElementValues::items(const schema::ArrayForm& array,
     std::vector<NodeId> then;
     if (least <= i) then.push_back(grammar_.empty());
     if (i < array.length.max) {
-      then.push_back(
-          grammar_.sequence({i > 0 ? next : grammar_.empty(), item(array.prefix[i]), some}));
+      then.push_back(grammar_.sequence({i > 0 ? next : grammar_.empty(), item_at(i), some}));
     }
     some = grammar_.choice(std::move(then));
   }
@@ -306,9 +362,9 @@ TOOLDECODE_INLINE NodeId ElementValues::items(const schema::ArrayForm& array,
   return array.length.min == 0 ? grammar_.optional(some) : some;
 }
 
-TOOLDECODE_INLINE NodeId ElementValues::item(schema::FormId id) {
+TOOLDECODE_INLINE NodeId ElementValues::item(schema::FormId id, const ElementTypes& types) {
   const std::string& end = style_.item_end();
-  std::vector<NodeId> parts{delimiter(grammar_, style_.before_item), content(id),
+  std::vector<NodeId> parts{delimiter(grammar_, style_.before_item), content(id, types),
                             delimiter(grammar_, end)};
   if (style_.padding == ElementPadding::none) parts.push_back(spellings_.space());
   return grammar_.sequence(std::move(parts));

@@ -89,6 +89,7 @@ void each_field(T& f, auto&& visit) {
   visit("after_list", f.after_list);
   visit("before_object", f.before_object);
   visit("after_object", f.after_object);
+  visit("by_document", f.by_document);
 }
 
 template <Is<JsonCall> T>

@@ -299,12 +299,16 @@ TOOLDECODE_INLINE NamedFormat format_set(std::string_view names) {
     }
     each_of(with_fall_backs(name), add);
   });
-  const NamedFormat& first = format_named(all.front());
+  const auto named = [](const std::string& one) {
+    if (auto format = format_with_suffix(one)) return *std::move(format);
+    return format_named(one);
+  };
+  const NamedFormat first = named(all.front());
   if (all.size() == 1) return first;
   std::vector<formats::AnyFormat> formats;
   std::string name;
   for (const std::string& one : all) {
-    formats.push_back(format_named(one).format);
+    formats.push_back(named(one).format);
     name += (name.empty() ? "" : ",") + one;
   }
   return {name, FormatSet(std::move(formats)), first.reasoning};

@@ -74,8 +74,12 @@ class ListedArguments {
   [[nodiscard]] PlainForm plain_form(const schema::ObjectForm::OtherKeys& others) const;
   /// The form of a member's values where strings have no quotes, see plain_argument_schema.
   [[nodiscard]] schema::FormId plain_value(const std::string& key, schema::FormId value) const;
+  /// The forms of an argument's values in all alternatives, see plain_value.
+  [[nodiscard]] std::vector<schema::FormId> plain_values(const std::string& key) const;
   /// The place of an argument's schema, or of the parameters where there is no single place.
   [[nodiscard]] std::string pointer(const std::string& key, schema::FormId value) const;
+  /// The place of the keyword that keys without names come from.
+  [[nodiscard]] std::string pointer_to_others() const;
   /// Throws Error{unsatisfiable_schema} at the tool's parameters.
   [[noreturn]] void refuse(const std::string& what) const;
 
@@ -87,8 +91,6 @@ class ListedArguments {
     [[nodiscard]] PlainForm plain_form() const noexcept;
   };
 
-  // The place of `patternProperties` or `propertyNames`.
-  [[nodiscard]] std::string pointer_to_patterns() const;
   void list_members(schema::ObjectForm& object, const std::vector<std::string>& names);
 
   const Tool& tool_;

@@ -119,6 +119,16 @@ TOOLDECODE_INLINE schema::FormId ListedArguments::plain_value(const std::string&
   return reader_.forms.add(std::move(form));
 }
 
+TOOLDECODE_INLINE std::vector<schema::FormId> ListedArguments::plain_values(
+    const std::string& key) const {
+  std::vector<schema::FormId> values;
+  for (const schema::ObjectForm& object : objects_) {
+    const schema::FormId value = reader_.forms.value_of(object, key);
+    if (value != schema::nothing_form) values.push_back(plain_value(key, value));
+  }
+  return values;
+}
+
 TOOLDECODE_INLINE void ListedArguments::Kinds::add(const schema::Form& form) noexcept {
   text |= !form.texts.empty();
   null |= form.null;
@@ -158,7 +168,7 @@ ListedArguments::plain_form(const schema::ObjectForm::OtherKeys& others) const {
           (!keys.empty() && reader_.forms.texts.excludes_all(keys))) {
         continue;
       }
-      throw Error(Errc::unsupported_keyword, pointer_to_patterns(),
+      throw Error(Errc::unsupported_keyword, pointer_to_others(),
                   "a key has strings here and other values there, and no name: list it as a "
                   "property");
     }
@@ -176,8 +186,8 @@ TOOLDECODE_INLINE std::string ListedArguments::pointer(const std::string& key,
   return place.empty() ? tool_.parameters_pointer : place;
 }
 
-TOOLDECODE_INLINE std::string ListedArguments::pointer_to_patterns() const {
-  for (const char* keyword : {"patternProperties", "propertyNames"}) {
+TOOLDECODE_INLINE std::string ListedArguments::pointer_to_others() const {
+  for (const char* keyword : {"patternProperties", "propertyNames", "additionalProperties"}) {
     if (tool_.parameters.contains(keyword)) return tool_.parameters_pointer + '/' + keyword;
   }
   return tool_.parameters_pointer;

@@ -2,6 +2,7 @@
 /// NamedFormat: call formats as values with names, to choose one at run time.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,6 +44,10 @@ struct NamedFormat {
 
 /// The format with a name; Error{unknown_format} lists the names.
 [[nodiscard]] const NamedFormat& format_named(std::string_view name);
+
+/// The format of a checkpoint that adds a suffix to the tokens of its family, such as
+/// `hunyuan-4:6124c78e` for `<tool_calls:6124c78e>`; nullopt for other names.
+[[nodiscard]] std::optional<NamedFormat> format_with_suffix(std::string_view name);
 
 }  // namespace tooldecode
 

@@ -2,6 +2,7 @@
 /// Definitions of named_format.hpp.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include <tooldecode/core/error.hpp>
@@ -57,9 +58,12 @@ TOOLDECODE_INLINE const std::vector<NamedFormat>& named_formats() {
       {"glm-4.7", XmlCall::glm_4_7()},
       {"iquest-q1", XmlCall::iquest_q1()},
       {"k2-horizon", XmlCall::k2_horizon(), {"<ifm|think>", "</ifm|think>"}},
+      {"hunyuan-3", XmlCall::hunyuan_3()},
+      {"hunyuan-4", XmlCall::hunyuan_4()},
       {"mimo", XmlCall::mimo()},
       {"seed-oss", XmlCall::seed_oss(), {"<seed:think>", "</seed:think>"}},
       {"minimax-m2", XmlCall::minimax_m2()},
+      {"minimax-m3", XmlCall::minimax_m3(), {"<mm:think>", "</mm:think>"}},
       {"dots", XmlCall::dots()},
       {"step-3", XmlCall::step_3()},
       {"minicpm5", XmlCall::minicpm5()},
@@ -69,6 +73,7 @@ TOOLDECODE_INLINE const std::vector<NamedFormat>& named_formats() {
       {"gigachat-3.5", XmlCall::gigachat_3_5()},
       {"kimi-k3", XmlCall::kimi_k3(), {"<|open|>think<|sep|>", "<|close|>think<|sep|>"}},
       {"gemma-4", XmlCall::gemma_4(), {"<|channel>thought\n", "<channel|>"}},
+      {"functiongemma", XmlCall::function_gemma()},
       {"cohere-4", XmlCall::cohere(), {"<|START_THINKING|>", "<|END_THINKING|>"}},
       {"toolken", PositionalCall::toolken()},
       {"tooldec", PositionalCall::tool_dec()},
@@ -91,6 +96,20 @@ TOOLDECODE_INLINE const NamedFormat& format_named(std::string_view name) {
   }
   throw Error(Errc::unknown_format, std::string(name),
               "no such call format; there is " + format_names());
+}
+
+TOOLDECODE_INLINE std::optional<NamedFormat> format_with_suffix(std::string_view name) {
+  const std::size_t colon       = std::min(name.find(':'), name.size());
+  const std::string_view family = name.substr(0, colon);
+  const std::string suffix(name.substr(colon));
+  const bool is_3 = family == "hunyuan-3";
+  if ((!is_3 && family != "hunyuan-4") || suffix.size() < 2 ||
+      suffix.find_first_of(" \t\r\n<>,") != std::string::npos) {
+    return std::nullopt;
+  }
+  return NamedFormat{std::string(name),
+                     is_3 ? XmlCall::hunyuan_3(suffix) : XmlCall::hunyuan_4(suffix),
+                     {"<think" + suffix + '>', "</think" + suffix + '>'}};
 }
 
 }  // namespace tooldecode

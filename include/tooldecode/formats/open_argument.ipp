@@ -125,7 +125,7 @@ TOOLDECODE_INLINE std::string OpenArgument::quoted(std::string_view text,
 TOOLDECODE_INLINE std::string OpenArgument::element(const XmlCall& format, const Tool& tool,
                                                     const std::string& key, std::string_view text) {
   const auto& style = format.style;
-  if (style) {
+  if (style && !style->by_document) {
     const auto begin = ElementText(*style).find_string(text);
     is_over_         = begin && *begin > text.size();
     if (!begin || is_over_) return {};
@@ -133,7 +133,8 @@ TOOLDECODE_INLINE std::string OpenArgument::element(const XmlCall& format, const
     return plain(text, *begin, ends);
   }
   const std::string& padding = format.padding;
-  const std::string ends[]   = {format.after_value, padding + format.after_value};
+  const std::string end      = style ? ElementText(*style).end_of(key) : format.after_value;
+  const std::string ends[]   = {end, padding + end};
   if (read_ > 0) return plain(text, 0, ends);
   if (text.size() < padding.size() && padding.starts_with(text)) return {};
   const std::size_t begin = text.starts_with(padding) ? padding.size() : 0;
@@ -159,16 +160,9 @@ TOOLDECODE_INLINE std::string OpenArgument::more(const AnyFormat& format, const 
   }
   std::string json;
   if (size_ == 0) {
-    // The key, by a value that every argument may be read as.
-    std::string any = "0";
-    if (elements != nullptr) {
-      if (elements->style) {
-        any.clear();
-        ElementText(*elements->style).append(any, JsonValue(std::string()));
-      }
-      any += elements->after_value;
-    }
-    key_ = format.read_argument(tool, given, before, any).first;
+    // Where there is no element, the key, by a value that every argument may be read as.
+    key_ = elements != nullptr ? elements->read_key(tool, given, before)
+                               : format.read_argument(tool, given, before, "0").first;
     json = given == 0 ? "{" : ", ";
     text::append_json_string(json, key_);
     json += ": ";

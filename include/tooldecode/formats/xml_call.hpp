@@ -31,6 +31,7 @@ class StringSets;
 }  // namespace schema
 namespace formats {
 enum class PlainForm : std::uint8_t;
+class ElementTypes;
 class ListedArguments;
 }  // namespace formats
 
@@ -45,7 +46,8 @@ using MakeValue = std::function<NodeId(formats::PlainForm form, const std::strin
 /// Text may precede the first call. `write` and `parse` treat delimiters as text; a vocabulary may
 /// have them as control tokens.
 ///
-/// With a style, values show their own type, see ElementText. Without one, strings are written as
+/// With a style, values show their own type, or the document gives it, see ElementText. Without one,
+/// strings are written as
 /// they are, up to the closing delimiter, and other values are JSON. A parameter that admits
 /// strings and other values than null is written as JSON throughout. The tool's document decides
 /// this. For tools and keys without documentation, text that is JSON is read as JSON and other text
@@ -58,9 +60,11 @@ using MakeValue = std::function<NodeId(formats::PlainForm form, const std::strin
 ///                  without quotes and others do not; Error{unsupported_name} for a name that holds
 ///                  a delimiter, or white space that the format cannot tell from its own
 /// \par Source      chat templates of Qwen3-Coder (and Qwen3.5, MiMo, Nemotron 3 Nano), GLM-4.5 to
-///                  4.7, Seed-OSS, MiniMax M2, MiniCPM5, Kimi K3, Gemma 4; DeepSeek-V3.2 and V4,
+///                  4.7, Seed-OSS, MiniMax M2, MiniCPM5, Kimi K3, Gemma 4; Google's page on the
+///                  format of FunctionGemma; DeepSeek-V3.2 and V4,
 ///                  encoding; XGrammar 0.2, structural tags of Cohere's models and DeepSeek-V4.1;
-///                  SGLang 0.5.23, detectors of dots, Step 3, K2 Horizon, IQuest Q1, GigaChat 3.5
+///                  SGLang 0.5.23, detectors of dots, Step 3, K2 Horizon, IQuest Q1, GigaChat 3.5,
+///                  Hunyuan 3 and 4, MiniMax M3; vLLM 0.33, parsers of the last three
 struct XmlCall {
   std::string begin;               ///< opens a call
   std::string before_name;         ///< may be empty
@@ -105,6 +109,13 @@ struct XmlCall {
   [[nodiscard]] static XmlCall iquest_q1();
   /// `<ifm|tool_calls>\n<ifm|tool_call>f\n<ifm|arg_key>a</ifm|arg_key>\n<ifm|arg_value>1` and so on.
   [[nodiscard]] static XmlCall k2_horizon();
+  /// `<tool_calls>\n<tool_call>f<tool_sep>\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n` and so
+  /// on.
+  ///
+  /// \param suffix  what a checkpoint adds to its tokens, such as `:opensource`
+  [[nodiscard]] static XmlCall hunyuan_3(std::string_view suffix = {});
+  /// As `hunyuan_3`, without line ends and without `<tool_sep>`.
+  [[nodiscard]] static XmlCall hunyuan_4(std::string_view suffix = {});
   /// As `qwen3_coder`, without line ends.
   [[nodiscard]] static XmlCall mimo();
   /// `<seed:tool_call>\n<function=f>\n<parameter=a>1</parameter>\n</function>\n</seed:tool_call>`.
@@ -112,6 +123,9 @@ struct XmlCall {
   /// `<minimax:tool_call>\n<invoke name="f">\n<parameter name="a">1</parameter>\n</invoke>\n` and so
   /// on.
   [[nodiscard]] static XmlCall minimax_m2();
+  /// `]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="f">]<]minimax[>[<a>1]<]minimax[>[</a>` and
+  /// so on; lists and objects are elements.
+  [[nodiscard]] static XmlCall minimax_m3();
   /// As `minimax_m2`, with `dots_function_call` for `minimax:tool_call`.
   [[nodiscard]] static XmlCall dots();
   /// `<｜tool_calls_begin｜>\n<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="f">\n` and
@@ -134,6 +148,8 @@ struct XmlCall {
   [[nodiscard]] static XmlCall kimi_k3();
   /// `<|tool_call>call:f{a:1,b:<|"|>x<|"|>}<tool_call|>`.
   [[nodiscard]] static XmlCall gemma_4();
+  /// `<start_function_call>call:f{a:1,b:<escape>x<escape>}<end_function_call>`.
+  [[nodiscard]] static XmlCall function_gemma();
   /// `<cofl:tool_calls><cofl:tool_call id="0" name="f"><cofl:value name="a" type="json">1</cofl:value>`
   /// and so on.
   [[nodiscard]] static XmlCall cohere();
@@ -154,6 +170,10 @@ struct XmlCall {
   [[nodiscard]] std::pair<std::string, JsonValue> read_argument(const Tool& tool, std::size_t given,
                                                                 std::string_view before,
                                                                 std::string_view text) const;
+
+  /// The key of an argument, from the text before its value.
+  [[nodiscard]] std::string read_key(const Tool& tool, std::size_t given,
+                                     std::string_view before) const;
 
   /// The first call, its closing delimiter and further calls, after the delimiter that opens the
   /// first.
@@ -186,7 +206,9 @@ struct XmlCall {
   [[nodiscard]] NodeId number(Grammar& grammar) const;
   // Reads a key up to its end; a documented key is read literally.
   [[nodiscard]] std::string key(text::ValueReader& reader, const Tool* tool) const;
-  [[nodiscard]] Json styled_value(text::ValueReader& reader) const;
+  // Reads the value of a key, and what closes its element.
+  [[nodiscard]] Json styled_value(text::ValueReader& reader, const std::string& key,
+                                  const formats::ElementTypes& types) const;
   static const Tool* find(const ToolSet& tools, std::string_view name);
   // Empty for an undocumented tool, or for parameters that schema::Reader refuses.
   static std::optional<formats::PlainForm> form_of(const Tool* tool, const std::string& key);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
@@ -11,6 +12,7 @@
 #include <tooldecode/formats/carried_name.hpp>
 #include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/element_text.hpp>
+#include <tooldecode/formats/element_types.hpp>
 #include <tooldecode/formats/element_values.hpp>
 #include <tooldecode/formats/listed_arguments.hpp>
 #include <tooldecode/formats/plain_text.hpp>
@@ -47,6 +49,31 @@ std::string name_up_to(text::ValueReader& reader, const std::vector<std::string_
   reader.skip(length);
   return exact;
 }
+
+// The values that a tool's document has for its arguments, in styles that need them.
+class ArgumentTypes {
+ public:
+  /// \param tool  null: every value
+  ArgumentTypes(const std::optional<formats::ElementStyle>& style, const Tool* tool) {
+    if (!style || !style->by_document || tool == nullptr) return;
+    const BuildBudget budget;
+    try {
+      reader_ = std::make_unique<schema::Reader>(tool->parameters, formats::parameter_rules(*tool));
+      listed_.emplace(*tool, *reader_);
+    } catch (const Error&) {
+      listed_.reset();  // such a tool has no constraint
+    }
+  }
+
+  [[nodiscard]] formats::ElementTypes operator[](const std::string& key) const {
+    if (!listed_) return {};
+    return {*reader_, listed_->plain_values(key)};
+  }
+
+ private:
+  std::unique_ptr<schema::Reader> reader_;
+  std::optional<formats::ListedArguments> listed_;
+};
 
 // The values of arguments in formats with unquoted strings; other values are JSON.
 class PlainValues {
@@ -116,18 +143,21 @@ TOOLDECODE_INLINE std::string XmlCall::write(std::span<const ToolCall> calls,
     if (!number_first) result += written_number(i);
     result += gap;
     const Tool* const tool = find(tools, call.name);
-    bool first             = true;
+    const detail::ArgumentTypes types(style, tool);
+    bool first = true;
     for (const auto& [key, value] : call.arguments.items()) {
       if (style && !std::exchange(first, false)) result += style->separator;
       result += before_key + (style ? style->written_key(key) : key) + after_key;
       if (style) {
-        formats::ElementText(*styled).append(result, value);
+        const formats::ElementText text(*styled);
+        text.append(result, value, types[key]);
+        result += text.end_of(key);
       } else {
         result += with_gap(before_value) + padding;
         append_value(result, value, form_of(tool, key));
-        result += padding;
+        result += padding + after_value;
       }
-      result += after_value + gap;
+      result += gap;
     }
     if (!after_values.empty()) (result += after_values) += gap;
     result += end;
@@ -164,9 +194,12 @@ TOOLDECODE_INLINE std::string XmlCall::key(text::ValueReader& reader, const Tool
   return style ? style->read_key(name) : name;
 }
 
-TOOLDECODE_INLINE XmlCall::Json XmlCall::styled_value(text::ValueReader& reader) const {
-  Json result = formats::ElementText(*style).read(reader);
-  reader.expect(after_value);
+TOOLDECODE_INLINE XmlCall::Json XmlCall::styled_value(text::ValueReader& reader,
+                                                      const std::string& key,
+                                                      const formats::ElementTypes& types) const {
+  const formats::ElementText text(*style);
+  Json result = text.read(reader, types);
+  reader.expect(text.end_of(key));
   return result;
 }
 
@@ -200,6 +233,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> XmlCall::parse(std::string_view text,
     if (!number_first) skip_number(reader);
     reader.skip_space();
     const Tool* const tool = find(tools, call.name);
+    const detail::ArgumentTypes types(style, tool);
     for (bool is_first = true; !reader.accept(next); is_first = false) {
       if (style && !is_first) {
         reader.expect(style->separator);
@@ -209,7 +243,8 @@ TOOLDECODE_INLINE std::vector<ToolCall> XmlCall::parse(std::string_view text,
       std::string name = key(reader, tool);
       if (!before_value.empty()) reader.skip_space();
       reader.expect(before_value);
-      call.arguments[name] = style ? styled_value(reader) : value(reader, form_of(tool, name));
+      call.arguments[name] =
+          style ? styled_value(reader, name, types[name]) : value(reader, form_of(tool, name));
       reader.skip_space();
     }
     if (!after_values.empty()) {
@@ -223,8 +258,8 @@ TOOLDECODE_INLINE std::vector<ToolCall> XmlCall::parse(std::string_view text,
   return calls;
 }
 
-TOOLDECODE_INLINE std::pair<std::string, JsonValue> XmlCall::read_argument(
-    const Tool& tool, std::size_t given, std::string_view before, std::string_view text) const {
+TOOLDECODE_INLINE std::string XmlCall::read_key(const Tool& tool, std::size_t given,
+                                                std::string_view before) const {
   text::ValueReader key_reader = formats::call_reader(before);
   key_reader.skip_space();
   if (style && given > 0) {
@@ -232,9 +267,15 @@ TOOLDECODE_INLINE std::pair<std::string, JsonValue> XmlCall::read_argument(
     key_reader.skip_space();
   }
   key_reader.expect(before_key);
-  std::string name         = key(key_reader, &tool);
+  return key(key_reader, &tool);
+}
+
+TOOLDECODE_INLINE std::pair<std::string, JsonValue> XmlCall::read_argument(
+    const Tool& tool, std::size_t given, std::string_view before, std::string_view text) const {
+  std::string name         = read_key(tool, given, before);
   text::ValueReader reader = formats::call_reader(text);
-  Json read                = style ? styled_value(reader) : value(reader, form_of(&tool, name));
+  Json read = style ? styled_value(reader, name, detail::ArgumentTypes(style, &tool)[name])
+                    : value(reader, form_of(&tool, name));
   return {std::move(name), std::move(read)};
 }
 
@@ -297,7 +338,8 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> XmlCall::names(
   for (const std::size_t i : chosen) {
     const Tool& tool = tools[i];
     formats::refuse_tool(tool, formats::why_not_carried(tool.name, delimiters(), after_name));
-    if (after_name.empty() && formats::has_outer_space(tool.name)) {
+    const bool is_trimmed = after_name.empty() || (before_name.empty() && !is_exact_name());
+    if (is_trimmed && formats::has_outer_space(tool.name)) {
       formats::refuse_tool(tool, "white space stands around it");
     }
     const auto content = [&](Grammar& part) {
@@ -404,7 +446,7 @@ TOOLDECODE_INLINE XmlCall::Json XmlCall::close(text::ValueReader& reader, Json r
 }
 
 TOOLDECODE_INLINE std::optional<std::string> XmlCall::why_not_key(const std::string& key) const {
-  if (style && !style->carries_bare(key)) return "it runs into what stands around it";
+  if (style && !whole_style().carries_bare(key)) return "it runs into what stands around it";
   if (style && key.find('\0') != std::string::npos) return "it holds a zero";
   return formats::why_not_carried(style ? style->written_key(key) : key, delimiters(), after_key);
 }
@@ -429,7 +471,9 @@ TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, const Tool& tool, 
     const formats::ListedArguments listed(tool, styled ? styled->reader() : plain->reader());
     const detail::MakeValue value = [&](formats::PlainForm form, const std::string& key,
                                         schema::FormId id) {
-      return styled ? styled->value(id) : plain->value(form, listed.pointer(key, id), id);
+      if (!styled) return plain->value(form, listed.pointer(key, id), id);
+      if (!whole->by_document || key.empty()) return styled->value(id);
+      return styled->value(id, {styled->reader(), listed.plain_values(key)});
     };
     schema::FormAlgebra& forms = (styled ? styled->reader() : plain->reader()).forms;
     const auto order           = options.documented_order || !options.leading_keys.empty()
@@ -469,11 +513,11 @@ TOOLDECODE_INLINE NodeId XmlCall::argument_set(Grammar& grammar, const Tool& too
   const NodeId assign =
       before_value.empty() ? grammar.empty()
                            : grammar.sequence({between, formats::delimiter(grammar, before_value)});
-  const NodeId close = formats::delimiter(grammar, after_value);
-  const auto element = [&](NodeId content) {
+  const NodeId closing = formats::delimiter(grammar, after_value);
+  const auto element   = [&](NodeId content, NodeId last) {
     return grammar.sequence(
         {assign,
-         grammar.tagged(formats::mark::argument, grammar.sequence({pad, content, pad, close})),
+         grammar.tagged(formats::mark::argument, grammar.sequence({pad, content, pad, last})),
          between});
   };
   const std::string separator = style ? style->separator : "";
@@ -499,13 +543,23 @@ TOOLDECODE_INLINE NodeId XmlCall::argument_set(Grammar& grammar, const Tool& too
     if (is_documented) {
       content = grammar.tagged(argument_tag + static_cast<std::uint32_t>(place), content);
     }
-    elements.add(style ? style->written_key(key) : key, element(content), is_required);
+    const std::string written = style ? style->written_key(key) : key;
+    const NodeId close =
+        style && style->repeats_key()
+            ? grammar.sequence({closing, grammar.literal(written + style->after_end_key)})
+            : closing;
+    elements.add(written, element(content, close), is_required);
   }
   schema::add_conditions(set, object);
   for (const schema::ObjectForm::OtherKeys& others : object.others) {
     if (others.value == schema::nothing_form) continue;
+    if (style && style->repeats_key()) {
+      // A schema for keys in general does not require a key.
+      if (others.value == schema::any_form) continue;
+      formats::refuse_unlisted_keys(listed.pointer_to_others());
+    }
     const auto form      = style ? formats::PlainForm::json : listed.plain_form(others);
-    const NodeId content = element(value(form, "", others.value));
+    const NodeId content = element(value(form, "", others.value), closing);
     if (others.keys.empty()) {
       elements.add_others(content);
     } else {

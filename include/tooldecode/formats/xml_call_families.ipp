@@ -40,6 +40,24 @@ TOOLDECODE_INLINE XmlCall XmlCall::k2_horizon() {
   return format;
 }
 
+TOOLDECODE_INLINE XmlCall XmlCall::hunyuan_3(std::string_view suffix) {
+  XmlCall format    = hunyuan_4(suffix);
+  format.after_name = "<tool_sep" + std::string(suffix) + '>';
+  format.gap = format.call_gap = "\n";
+  return format;
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::hunyuan_4(std::string_view suffix) {
+  const auto token = [&](const char* name) { return '<' + (name + std::string(suffix)) + '>'; };
+  XmlCall format{
+      token("tool_call"),  "", "", token("arg_key"),   token("/arg_key"), token("arg_value"),
+      token("/arg_value"), "", "", token("/tool_call")};
+  format.section_begin = token("tool_calls");
+  format.section_end   = token("/tool_calls");
+  format.gap = format.call_gap = "";
+  return format;
+}
+
 TOOLDECODE_INLINE XmlCall XmlCall::mimo() {
   XmlCall format = qwen3_coder();
   format.gap = format.call_gap = format.padding = "";
@@ -177,6 +195,28 @@ TOOLDECODE_INLINE XmlCall XmlCall::gemma_4() {
                                                        .after_list    = "]",
                                                        .before_object = "{",
                                                        .after_object  = "}"};
+  return format;
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::function_gemma() {
+  XmlCall format           = gemma_4();
+  format.begin             = "<start_function_call>";
+  format.end               = "<end_function_call>";
+  formats::ElementStyle& s = *format.style;
+  s.name                   = "function_gemma";
+  s.never_in_text = s.before_text = s.after_text = "<escape>";
+  return format;
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::minimax_m3() {
+  XmlCall format            = of_style("minimax_m3_xml");
+  format.style->by_document = true;
+  format.begin              = "]<]minimax[>[<invoke name=\"";
+  format.after_name         = "\">";
+  format.end                = "]<]minimax[>[</invoke>";
+  format.section_begin      = "]<]minimax[>[<tool_call>";
+  format.section_end        = "]<]minimax[>[</tool_call>";
+  format.gap                = "";
   return format;
 }
 

@@ -504,7 +504,10 @@ def format_of(render: Callable[[Sequence[dict[str, Any]], list[dict[str, Any]]],
             continue
         for written_id in _WRITTEN_IDS:
             own = own.replace(written_id, "")
-        for name in formats():
+        # The tokens of Hunyuan's checkpoints have a suffix.
+        suffixed = [family + suffix for suffix in dict.fromkeys(re.findall(r"<tool_calls(:[^\s<>,]+)>", own))
+                    for family in ("hunyuan-3", "hunyuan-4")]
+        for name in (*formats(), *suffixed):
             written = ToolRequest(json.dumps(_ASKED), name).reader().write([("get_weather", arguments)])
             if own == rendered({"content": written}):
                 # This family writes the same calls in other ways too.
