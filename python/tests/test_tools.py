@@ -437,6 +437,20 @@ def test_format_of_a_template_that_writes_the_id_of_a_call():
     assert format_of(template(kimi)) == "auto:kimi-k2"
 
 
+def test_format_of_a_template_whose_tokens_have_a_suffix():
+    def hunyuan(call):
+        arguments = "".join(f"<arg_key:a1>{key}</arg_key:a1><arg_value:a1>{value}</arg_value:a1>"
+                            for key, value in call["function"]["arguments"].items())
+        return f'<tool_calls:a1><tool_call:a1>{call["function"]["name"]}{arguments}</tool_call:a1></tool_calls:a1>'
+
+    assert format_of(template(hunyuan)) == "auto:hunyuan-4:a1"
+    calls = [("get_weather", {"city": "Oslo"})]
+    documents = json.dumps([{"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}])
+    text = ToolRequest(documents, "auto:hunyuan-4:a1").reader().write(calls)
+    assert text.startswith("<tool_calls:a1><tool_call:a1>get_weather<arg_key:a1>city")
+    assert "<tool_calls:a1>" in td.openings("auto:hunyuan-4:a1")
+
+
 @pytest.mark.parametrize("name", td.formats())
 def test_openings(name, documents):
     text = ToolRequest(documents, name).reader().write([("add", {"a": 1, "b": 2})])
