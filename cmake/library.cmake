@@ -26,10 +26,10 @@ function(tooldecode_sources variable list)
     string(APPEND text_of_${layer} "${line}\n")
   endforeach()
   list(REMOVE_DUPLICATES layers)
-  string(REGEX REPLACE "/?impl\\.hpp$" "" folder ${list})
+  string(REGEX REPLACE "impl\\.hpp$" "" folder ${list})  # ends in a slash, or is empty
   set(sources)
   foreach(layer IN LISTS layers)
-    set(source ${CMAKE_CURRENT_BINARY_DIR}/library/${folder}/${layer}.cpp)
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/library/${folder}${layer}.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "${text_of_${layer}}" @ONLY)
     if(layer STREQUAL "model" AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
       # Tests spend most of their time in products, which take minutes where nothing is inlined, and half as long with wide
