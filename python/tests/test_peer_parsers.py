@@ -60,7 +60,7 @@ def test_vllm_reads_what_a_format_writes(tiny, form, name):
     tools = [{"type": "function", "function": {"name": tool, "parameters": schema_of(tool)}} for tool in TOOLS]
     request = ChatCompletionRequest(model="m", messages=[{"role": "user", "content": "hi"}], tools=tools)
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny)
-    tokenizer.add_tokens(sorted(set(re.findall(r"<[^<>\\s]+>", "".join(ROWS[form])))))
+    tokenizer.add_tokens(sorted(set(re.findall(r"<[^<>\s]+>", "".join(ROWS[form])))))
     parser = ToolParserManager.get_tool_parser(name)
     for text, expected in zip(ROWS[form], CALLS):
         found = parser(tokenizer, request.tools).extract_tool_calls(text, request)
