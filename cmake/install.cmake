@@ -22,8 +22,8 @@ if(TARGET tooldecode_vocabulary)  # by itself: a machine that lacks PCRE2 can us
   install(TARGETS tooldecode_vocabulary EXPORT tooldecode_vocabulary ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT tooldecode_vocabulary NAMESPACE tooldecode:: FILE tooldecodeVocabularyTargets.cmake
           DESTINATION ${package_dir})
+  list(APPEND pc_names tooldecode-vocabulary)
 endif()
-list(APPEND pc_names tooldecode-vocabulary)
 if(TARGET tooldecode_c_shared)
   install(TARGETS tooldecode_c_shared tooldecode_c_static
           RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}

@@ -61,6 +61,8 @@ expect("all that is missing is told at once" said MATCHES "Catch2 is not install
 configure(${ROOT} user_without -DTOOLDECODE_DEVELOPER=OFF -DCMAKE_DISABLE_FIND_PACKAGE_PCRE2=ON)
 expect("the library alone" status EQUAL 0)
 expect("what it lacks" said MATCHES "PCRE2 was not found: there is no tooldecode::vocabulary")
+expect("pkg-config is told of the library" EXISTS ${BUILD}/user_without/tooldecode.pc)
+expect("and of no vocabulary" NOT EXISTS ${BUILD}/user_without/tooldecode-vocabulary.pc)
 configure(${user} package_without -DWAY=find_package -DINSTALLED=${PREFIX}
           -DCMAKE_DISABLE_FIND_PACKAGE_PCRE2=ON)
 expect("the package without PCRE2" NOT status EQUAL 0)
