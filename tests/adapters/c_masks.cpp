@@ -174,6 +174,8 @@ TEST_CASE("td_fill_masks of a batch or tree equals single masks, on any number o
     twice[3]                       = twice[2];
     CHECK(refused([&](auto& b) { b.rows = twice.data(); }).where == "rows/3");
     CHECK(refused([&](auto& b) { b.row_count = 39; }).code == TD_ERROR_SHAPE_MISMATCH);
+    CHECK(refused([&](auto& b) { b.row_count = SIZE_MAX; }).code == TD_OK);
+    CHECK(refused([&](auto& b) { b.rows = nullptr, b.row_count = 39; }).where == "rows/39");
     CHECK(refused([&](auto& b) { b.row_words = width - 1; }).where == "row_words");
     CHECK(refused([&](auto& b) { b.states = nullptr; }).where == "states");
     CHECK(refused([&](auto& b) { b.struct_size = 8; }).where == "batch.struct_size");

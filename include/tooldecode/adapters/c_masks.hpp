@@ -3,10 +3,12 @@
 /// td_completions. Defines functions, so include it in exactly one file; c_interface.hpp does.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/adapters/c_constraint.hpp>
@@ -15,6 +17,27 @@
 #include <tooldecode/adapters/tooldecode.h>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/thread_pool.hpp>
+
+namespace tooldecode::c_interface {
+
+/// Requires that each mask of a batch has a row, and no other mask the same one.
+///
+/// \par Complexity  O(B log B) whatever row_count is, which a caller may give as any number
+inline void require_rows(const td_mask_batch& batch) {
+  std::vector<std::pair<std::size_t, std::size_t>> taken;  // [B] row, and the place that names it
+  for (std::size_t i = 0; i < batch.count; ++i) {
+    taken.emplace_back(batch.rows == nullptr ? i : batch.rows[i], i);
+  }
+  std::sort(taken.begin(), taken.end());
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    const auto [row, place] = taken[i];
+    if (row < batch.row_count && (i == 0 || row != taken[i - 1].first)) continue;
+    throw Refusal(TD_ERROR_SHAPE_MISMATCH, "rows/" + std::to_string(place),
+                  "must be less than row_count, and no other's");
+  }
+}
+
+}  // namespace tooldecode::c_interface
 
 extern "C" {
 
@@ -35,19 +58,13 @@ td_code td_fill_masks(td_pool* pool, const td_mask_batch* batch, td_error** erro
     require_array(all.words, all.count, "words");
     const MaskRows rows{all.words, all.row_words};
     std::vector<Constrained::State> states(all.count), shown(all.count);
-    std::vector<bool> is_taken(all.count == 0 ? 0 : all.row_count);
     for (std::size_t i = 0; i < all.count; ++i) {
       const Constrained& shared = shared_of(all.constraints[i]);
       rows.require_width(shared);
       states[i] = shared.take(all.states[i]);
       if (all.shown != nullptr) shown[i] = shared.take_shown(all.shown[i]);
-      const std::size_t row = all.rows == nullptr ? i : all.rows[i];
-      if (row >= all.row_count || is_taken[row]) {
-        throw Refusal(TD_ERROR_SHAPE_MISMATCH, "rows/" + std::to_string(i),
-                      "must be less than row_count, and no other's");
-      }
-      is_taken[row] = true;
     }
+    require_rows(all);
     run(pool, all.count, [&](std::size_t i) {
       rows.fill(all.rows == nullptr ? i : all.rows[i], all.constraints[i]->shared, states[i],
                 shown[i]);
