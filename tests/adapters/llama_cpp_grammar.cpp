@@ -191,6 +191,43 @@ TEST_CASE("make_grammar_sampler leaves the tokens that llama.cpp's own leaves, l
   CHECK(begun > 5);
 }
 
+TEST_CASE("make_grammar_sampler reads an end token before the grammar begins as llama.cpp does") {
+  td::test::LlamaCppVocabulary model;
+  const llama_vocab* vocab = vocabulary_of(model, "gpt-2");
+  if (vocab == nullptr) return td::test::report_skipped("llama.cpp's folder models");
+  const auto count      = static_cast<std::size_t>(llama_vocab_n_tokens(vocab));
+  const llama_token end = llama_vocab_eos(vocab);
+  REQUIRE(llama_vocab_is_eog(vocab, end));
+  const td::llama_cpp::GrammarCache cache{vocab};
+  const auto token = [&](const char* bytes) {
+    return *td::llama_cpp::make_text_vocabulary(vocab).find(bytes);
+  };
+  struct Case {
+    const char* grammar;
+    GrammarTriggers triggers;
+    std::vector<llama_token> tokens;
+  };
+  // The end token is part of the text that a pattern is searched in, or is the trigger itself.
+  const Case cases[] = {
+      {"root ::= \"b\" [a-c]+ \"!\"",
+       {{"a<\\|endoftext\\|>(b)"}, {}},
+       {token("a"), end, token("b")}},
+      {"root ::= \"<|endoftext|>\" \"b\" \"c\"", {{"(<\\|endoftext\\|>)"}, {}}, {token("a"), end}},
+      {"root ::= \"<|endoftext|>\" \"b\" \"c\"", {{}, {end}}, {token("a"), end, token("b")}},
+  };
+  for (const Case& one : cases) {
+    const Pair pair = make(cache, vocab, one.grammar, one.triggers);
+    for (const llama_token next : one.tokens) {
+      llama_sampler_accept(pair.ours.get(), next);
+      llama_sampler_accept(pair.theirs.get(), next);
+      const bool are_same = allowed_by(pair.ours, count) == allowed_by(pair.theirs, count);
+      CHECK(are_same);
+    }
+    const auto left = allowed_by(pair.ours, count);
+    CHECK(std::count(left.begin(), left.end(), true) < 2000);
+  }
+}
+
 TEST_CASE("make_grammar_sampler throws for a token that the grammar cannot read, or an early end") {
   td::test::LlamaCppVocabulary model;
   const llama_vocab* vocab = vocabulary_of(model, "gpt-2");
@@ -267,6 +304,29 @@ TEST_CASE("GrammarCache starts new memory for a grammar that has grown past the 
   CAPTURE(renewed, most);
   CHECK(renewed > 1);
   CHECK(most < 2 * budget);
+}
+
+TEST_CASE("make_grammar_sampler's reset gives up memory that has grown past the budget") {
+  td::test::LlamaCppVocabulary model;
+  const llama_vocab* vocab = vocabulary_of(model, "gpt-2");
+  if (vocab == nullptr) return td::test::report_skipped("llama.cpp's folder models");
+  const td::llama_cpp::GrammarCache cache{vocab, 2, 1};
+  auto constraint             = cache.get("root ::= \"a\" [a-z]* \"!\"", "root");
+  const td::Vocabulary tokens = constraint->vocabulary();
+  const std::weak_ptr<const td::Constraint> first = constraint;
+  const LlamaCppSampler sampler(
+      td::llama_cpp::make_grammar_sampler(std::move(constraint), std::nullopt));
+  (void)cache.get("root ::= \"a\"", "root");
+  (void)cache.get("root ::= \"b\"", "root");  // of the two that are kept, none is the sampler's
+  CHECK_FALSE(first.expired());
+  for (int text = 0; text < 3; ++text) {
+    CHECK(allows(sampler, *tokens.find("a")));
+    CHECK_FALSE(allows(sampler, *tokens.find("b")));
+    llama_sampler_accept(sampler.get(), *tokens.find("a"));
+    CHECK(allows(sampler, *tokens.find("b")));
+    llama_sampler_reset(sampler.get());
+    CHECK(first.expired());
+  }
 }
 
 TEST_CASE("make_grammar_sampler leaves only end tokens once a mask passes its limit") {

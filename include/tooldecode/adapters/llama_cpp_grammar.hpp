@@ -59,7 +59,7 @@ struct GrammarTriggers {
     std::string text = detail::piece_of(vocab, token);
     if (llama_vocab_is_eog(vocab, token)) {
       options.end_tokens.push_back(token);
-      entries.push_back({llama_vocab_get_text(vocab, token), TokenType::control});
+      entries.push_back({std::move(text), TokenType::control});
     } else if (text.empty() || text.front() == '\0') {
       entries.push_back({llama_vocab_get_text(vocab, token), TokenType::unused});
     } else {
@@ -178,6 +178,8 @@ class GrammarSampler {
   static llama_sampler* make(GrammarSampler sampler);
 
  private:
+  // Goes on with new memory where the constraint's has grown past its budget.
+  void renew();
   void fail(const Error& error);
   [[nodiscard]] bool is_end(llama_token token) const;
   [[nodiscard]] bool allows(llama_token token);
@@ -287,11 +289,23 @@ inline GrammarSampler::GrammarSampler(std::shared_ptr<const Constraint> constrai
       mask_(constraint_->vocabulary_size()) {}
 
 inline void GrammarSampler::reset() {
+  try {
+    renew();
+  } catch (const Error& error) {  // the old memory stays in use
+    std::fprintf(stderr, "tooldecode: a grammar keeps its memory: %s\n", error.what());
+  }
   state_      = constraint_->initial();
   waits_      = triggers_ != nullptr;
   is_filled_  = false;
   has_failed_ = false;
   text_.clear();
+}
+
+inline void GrammarSampler::renew() {
+  Constraint copy = *constraint_;
+  copy.reset();
+  if (copy.initial() == constraint_->initial()) return;
+  constraint_ = std::make_shared<const Constraint>(std::move(copy));
 }
 
 inline bool GrammarSampler::is_end(llama_token token) const {
@@ -345,9 +359,10 @@ inline void GrammarSampler::apply(llama_token_data_array& candidates) {
 
 inline void GrammarSampler::accept(llama_token token) {
   const auto bytes_of = [&]() -> std::string_view {
-    return static_cast<std::size_t>(token) < constraint_->vocabulary_size()
-               ? constraint_->vocabulary().bytes(token)
-               : std::string_view();
+    const Vocabulary& vocabulary = constraint_->vocabulary();
+    if (static_cast<std::size_t>(token) >= vocabulary.size()) return {};
+    // As text before the grammar begins, or as its trigger, an end token is its name.
+    return vocabulary.is_end(token) ? vocabulary.name(token) : vocabulary.bytes(token);
   };
   if (waits_) {
     if (triggers_->contains(token)) {
@@ -415,6 +430,9 @@ inline llama_sampler* GrammarSampler::make(GrammarSampler sampler) {
 /// `llama_sampler_init_grammar_lazy_patterns` do: it removes the tokens that the grammar cannot
 /// read, and `llama_sampler_accept` throws std::runtime_error for such a token. A list of one
 /// candidate is judged without a mask.
+///
+/// `llama_sampler_reset` begins a new text, in new memory where the constraint has grown past its
+/// budget.
 ///
 /// \param triggers  of a lazy grammar; nullopt: the grammar begins at once
 /// \par Complexity  O(candidates) and a mask of the constraint; a lazy grammar's patterns are
