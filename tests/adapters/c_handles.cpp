@@ -40,10 +40,10 @@ TEST_CASE("give_all with too little room writes what fits and counts all") {
   const std::vector<std::int32_t> all{1, 2, 3};
   std::vector<std::int32_t> room(3, 0);
   std::size_t count = 0;
-  CHECK(give_all(std::span(all), room.data(), 3, &count) == TD_OK);
+  CHECK(give_all(std::span(all), room.data(), 3, &count, "room") == TD_OK);
   CHECK(room == all);
   room = {0, 0, 0};
-  CHECK_THROWS_AS(give_all(std::span(all), room.data(), 2, &count), Refusal);
+  CHECK_THROWS_AS(give_all(std::span(all), room.data(), 2, &count, "room"), Refusal);
   CHECK(count == 3);
   CHECK(room == std::vector<std::int32_t>{1, 2, 0});
 }

@@ -178,6 +178,15 @@ TEST_CASE("td_fill_masks of a batch or tree equals single masks, on any number o
     CHECK(refused([&](auto& b) { b.rows = nullptr, b.row_count = 39; }).where == "rows/39");
     CHECK(refused([&](auto& b) { b.row_words = width - 1; }).where == "row_words");
     CHECK(refused([&](auto& b) { b.states = nullptr; }).where == "states");
+    std::vector<td_state> stale = states;
+    stale[21].words[0] += 1'000'000;
+    const Told unknown = refused([&](auto& b) { b.states = stale.data(); });
+    CHECK(unknown.code == TD_ERROR_UNKNOWN_STATE);
+    CHECK(unknown.where == "states/21");
+    CHECK(refused([&](auto& b) { b.shown = stale.data(); }).where == "shown/21");
+    std::vector<const td_constraint*> some = constraints;
+    some[5]                                = nullptr;
+    CHECK(refused([&](auto& b) { b.constraints = some.data(); }).where == "constraints/5");
     CHECK(refused([&](auto& b) { b.struct_size = 8; }).where == "batch.struct_size");
     CHECK(refused([&](auto& b) { b = {sizeof b, {}, {}, 0, {}, {}, 0, 0, {}}; }).code == TD_OK);
 
@@ -208,6 +217,10 @@ TEST_CASE("td_fill_masks of a batch or tree equals single masks, on any number o
       const auto row = tree_words.begin() + static_cast<std::ptrdiff_t>(i * stride);
       CHECK(std::equal(expected.begin(), expected.end(), row));
     }
+    tree.root          = {};
+    const auto nowhere = told([&](td_error** e) { return td_fill_tree_masks(raw, &tree, e); });
+    CHECK(nowhere.where == "root");
+    tree.root = initial(regex);
     const std::vector<std::size_t> cycle{0, 0, 2, 1, 3, 0};
     tree.parents      = cycle.data();
     const auto cyclic = told([&](td_error** e) { return td_fill_tree_masks(raw, &tree, e); });

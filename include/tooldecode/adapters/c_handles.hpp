@@ -232,6 +232,18 @@ inline Constrained::State state_of(const Constrained& constraint, const td_state
   require(state, "state");
   return constraint.take(*state);
 }
+/// Converts a state that a struct of the caller's holds.
+///
+/// \param place  gives the field's name, and the index in it, for an error
+template <class Place>
+Constrained::State state_in(const Constrained& constraint, const td_state& state,
+                            const Place& place) {
+  try {
+    return constraint.take(state);
+  } catch (const Error& error) {
+    throw error.within(place());
+  }
+}
 /// Calls `body(constraint, state)`.
 template <class Body>
 td_code call_at(const td_constraint* constraint, const td_state* state, td_error** error,
@@ -253,19 +265,23 @@ inline MaskView mask_from(const Constrained& constraint, std::uint32_t* words, s
 }
 
 /// Writes what fits and sets `count` to the total.
+///
+/// \param argument  the name of `to` in tooldecode.h
 template <class T>
-td_code give_all(std::span<const T> all, T* to, std::size_t capacity, std::size_t* count) {
+td_code give_all(std::span<const T> all, T* to, std::size_t capacity, std::size_t* count,
+                 const char* argument) {
   require(count, "count");
   *count = all.size();
-  require_array(to, capacity, "buffer");
+  require_array(to, capacity, argument);
   std::copy_n(all.begin(), std::min(all.size(), capacity), to);
   if (all.size() <= capacity) return TD_OK;
   throw Refusal(TD_ERROR_BUFFER_TOO_SMALL, "capacity", "must be " + std::to_string(all.size()));
 }
 
 /// Tokens given by a caller.
-inline std::span<const std::int32_t> tokens_from(const std::int32_t* tokens, std::size_t count) {
-  require_array(tokens, count, "tokens");
+inline std::span<const std::int32_t> tokens_from(const std::int32_t* tokens, std::size_t count,
+                                                 const char* argument = "tokens") {
+  require_array(tokens, count, argument);
   return {tokens, count};
 }
 

@@ -139,7 +139,7 @@ td_code td_vocabulary_encode(const td_vocabulary* vocabulary, td_text text, int3
       throw Refusal(TD_ERROR_INVALID_ARGUMENT, "vocabulary", "must be of a file, with a tokenizer");
     }
     const auto all = tokenizer->encode(view(text, "text"), {.parse_special = true});
-    return give_all(std::span<const std::int32_t>(all), tokens, capacity, count);
+    return give_all(std::span<const std::int32_t>(all), tokens, capacity, count, "tokens");
   });
 }
 
@@ -264,7 +264,7 @@ td_code td_constraint_not_enforced(const td_constraint* constraint, char* bytes,
         }
       }
     }
-    return give_all(std::span<const char>(lines), bytes, capacity, count);
+    return give_all(std::span<const char>(lines), bytes, capacity, count, "bytes");
   });
 }
 td_code td_explain_refusal(const td_constraint* constraint, td_text text, td_refusal** out,
@@ -297,7 +297,7 @@ td_code td_forced_bytes(const td_constraint* constraint, const td_state* state, 
   using namespace tooldecode::c_interface;
   return call_at(constraint, state, error, [&](const Constrained& shared, auto from) {
     const std::string forced = shared.constraint().jump_forward(from);
-    return give_all(std::span<const char>(forced), bytes, capacity, count);
+    return give_all(std::span<const char>(forced), bytes, capacity, count, "bytes");
   });
 }
 td_code td_forced_tokens(const td_constraint* constraint, const td_state* state, td_text before,
@@ -307,7 +307,7 @@ td_code td_forced_tokens(const td_constraint* constraint, const td_state* state,
     const std::string_view text = view(before, "before");
     const auto& forced          = shared.tokens().forced;
     const auto all = forced ? (*forced)(shared.constraint(), from, text) : shared.only_tokens(from);
-    return give_all(std::span<const std::int32_t>(all), tokens, capacity, count);
+    return give_all(std::span<const std::int32_t>(all), tokens, capacity, count, "tokens");
   });
 }
 

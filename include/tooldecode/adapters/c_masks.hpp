@@ -59,10 +59,17 @@ td_code td_fill_masks(td_pool* pool, const td_mask_batch* batch, td_error** erro
     const MaskRows rows{all.words, all.row_words};
     std::vector<Constrained::State> states(all.count), shown(all.count);
     for (std::size_t i = 0; i < all.count; ++i) {
-      const Constrained& shared = shared_of(all.constraints[i]);
+      const auto at = [i](const char* field) { return field + ('/' + std::to_string(i)); };
+      if (all.constraints[i] == nullptr) require(nullptr, at("constraints").c_str());
+      const Constrained& shared = all.constraints[i]->shared;
       rows.require_width(shared);
-      states[i] = shared.take(all.states[i]);
-      if (all.shown != nullptr) shown[i] = shared.take_shown(all.shown[i]);
+      states[i] = state_in(shared, all.states[i], [&] { return at("states"); });
+      if (all.shown == nullptr) continue;
+      try {
+        shown[i] = shared.take_shown(all.shown[i]);
+      } catch (const tooldecode::Error& error) {
+        throw error.within(at("shown"));
+      }
     }
     require_rows(all);
     run(pool, all.count, [&](std::size_t i) {
@@ -100,7 +107,7 @@ td_code td_fill_tree_masks(td_pool* pool, const td_mask_tree* tree, td_error** e
     const MaskRows rows{all.words, all.row_words};
     if (all.count > 0) rows.require_width(shared);
     std::vector<std::optional<Constrained::State>> states(all.count);  // [N]
-    if (all.count > 0) states[0] = shared.take(all.root);
+    if (all.count > 0) states[0] = state_in(shared, all.root, [] { return "root"; });
     for (std::size_t i = 1; i < all.count; ++i) {
       if (all.parents[i] >= i) {
         throw Refusal(TD_ERROR_SHAPE_MISMATCH, "parents/" + std::to_string(i),

@@ -139,13 +139,14 @@ td_code td_order_consistency(const td_constraint* constraint, const td_model* mo
     }
     const td::Decoder decoder(target, *calls);
     const td::OrderConsistencySampler sampler(decoder, std::move(orders));
-    const td::Consensus made = sampler(
-        tokens_from(prompt, count), {.max_tokens = fields.max_tokens == 0 ? 256 : fields.max_tokens,
-                                     .temperature = fields.temperature,
-                                     .top_k       = fields.top_k,
-                                     .top_p       = fields.top_p == 0 ? 1.0F : fields.top_p,
-                                     .seed        = fields.seed,
-                                     .always_ends = true});
+    const td::Consensus made =
+        sampler(tokens_from(prompt, count, "prompt"),
+                {.max_tokens  = fields.max_tokens == 0 ? 256 : fields.max_tokens,
+                 .temperature = fields.temperature,
+                 .top_k       = fields.top_k,
+                 .top_p       = fields.top_p == 0 ? 1.0F : fields.top_p,
+                 .seed        = fields.seed,
+                 .always_ends = true});
     td::JsonValue votes = td::JsonValue::array();
     for (const td::CallVote& vote : made.calls) votes.push_back(vote.json());
     return new td_consensus{made.output.tokens, votes.text(), made.output.passes};
