@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of call_orders.hpp.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of order_batch.hpp.
 #pragma once
 
 #include <algorithm>

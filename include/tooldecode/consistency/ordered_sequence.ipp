@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of ordered_sequence.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tool_orders.hpp.
 #pragma once
 
 #include <algorithm>

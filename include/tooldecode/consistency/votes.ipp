@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of votes.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of call_stream.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of completions.hpp.
 #pragma once
 
 #include <algorithm>

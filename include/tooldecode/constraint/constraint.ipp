@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of constraint.hpp.
 #pragma once
 
 #include <utility>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of constraint_ref.hpp.
 #pragma once
 
 #include <tooldecode/constraint/constraint_ref.hpp>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of expectations.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of explain.hpp.
 #pragma once
 
 #include <tooldecode/constraint/expectations.hpp>

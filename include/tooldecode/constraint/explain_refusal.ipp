@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of explain_refusal.hpp.
 #pragma once
 
 #include <algorithm>

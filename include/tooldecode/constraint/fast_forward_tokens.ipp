@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of fast_forward_tokens.hpp.
 #pragma once
 
 #include <cstdint>

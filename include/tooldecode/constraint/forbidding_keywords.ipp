@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of forbidding_keywords.hpp.
 #pragma once
 
 #include <algorithm>

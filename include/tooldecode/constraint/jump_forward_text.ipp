@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of jump_forward_text.hpp.
 #pragma once
 
 #include <tooldecode/constraint/jump_forward_text.hpp>

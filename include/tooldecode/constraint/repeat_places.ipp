@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of repeat_places.hpp.
 #pragma once
 
 #include <algorithm>

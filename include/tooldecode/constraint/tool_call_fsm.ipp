@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tool_call_fsm.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tool_library.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of value_place.hpp.
 #pragma once
 
 #include <array>

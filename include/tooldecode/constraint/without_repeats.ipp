@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of without_repeats.hpp.
 #pragma once
 
 #include <algorithm>

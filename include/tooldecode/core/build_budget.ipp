@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of build_budget.hpp.
 #pragma once
 
 #include <tooldecode/core/build_budget.hpp>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of byte_trie.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of error.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of model_limits.hpp.
 #pragma once
 
 #include <string>

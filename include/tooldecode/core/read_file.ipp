@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of read_file.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of thread_pool.hpp.
 #pragma once
 
 #include <utility>

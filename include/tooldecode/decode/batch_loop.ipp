@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of batch_loop.hpp.
 #pragma once
 
 #include <algorithm>

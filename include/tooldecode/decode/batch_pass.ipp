@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of batch_pass.hpp.
 #pragma once
 
 #include <algorithm>

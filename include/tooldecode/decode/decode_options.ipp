@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of decode_options.hpp.
 #pragma once
 
 #include <tooldecode/decode/decode_options.hpp>

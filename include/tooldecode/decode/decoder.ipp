@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of decoder.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of ending.hpp.
 #pragma once
 
 #include <utility>

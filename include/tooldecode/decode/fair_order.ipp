@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of fair_order.hpp.
 #pragma once
 
 #include <algorithm>

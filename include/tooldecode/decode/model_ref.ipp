@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of model_ref.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of output.hpp.
 #pragma once
 
 #include <algorithm>

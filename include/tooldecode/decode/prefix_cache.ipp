@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of prefix_cache.hpp.
 #pragma once
 
 #include <algorithm>

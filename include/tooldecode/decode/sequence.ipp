@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of sequence.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of sequential.hpp.
 #pragma once
 
 #include <optional>

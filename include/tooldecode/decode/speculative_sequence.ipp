@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of speculative_sequence.hpp.
 #pragma once
 
 #include <algorithm>

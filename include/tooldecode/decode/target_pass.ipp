@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of target_pass.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of trace.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tree_speculation.hpp.
 #pragma once
 
 #include <tooldecode/decode/prefix_cache.hpp>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of unconstrained.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of acceptance_estimate.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of draft_tree.hpp.
 #pragma once
 
 #include <algorithm>

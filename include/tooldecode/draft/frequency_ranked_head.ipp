@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of frequency_ranked_head.hpp.
 #pragma once
 
 #include <cstring>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of jump_forward_drafter.hpp.
 #pragma once
 
 #include <tooldecode/draft/jump_forward_drafter.hpp>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of mapped_head.hpp.
 #pragma once
 
 #include <array>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of model_drafter.hpp.
 #pragma once
 
 #include <tooldecode/draft/model_drafter.hpp>

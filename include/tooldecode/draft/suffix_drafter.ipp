@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of suffix_drafter.hpp.
 #pragma once
 
 #include <optional>

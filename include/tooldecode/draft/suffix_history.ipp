@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of suffix_history.hpp.
 #pragma once
 
 #include <algorithm>

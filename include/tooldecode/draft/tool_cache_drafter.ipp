@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tool_cache_drafter.hpp.
 #pragma once
 
 #include <algorithm>

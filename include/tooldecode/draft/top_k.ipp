@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of top_k.hpp.
 #pragma once
 
 #include <algorithm>

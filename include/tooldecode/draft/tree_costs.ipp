@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tree_costs.hpp.
 #pragma once
 
 #include <string>

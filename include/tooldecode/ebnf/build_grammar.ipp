@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of build_grammar.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of grammar_text.hpp.
 #pragma once
 
 #include <memory>

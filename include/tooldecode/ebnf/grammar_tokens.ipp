@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of grammar_tokens.hpp.
 #pragma once
 
 #include <cstddef>

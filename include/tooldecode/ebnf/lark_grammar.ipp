@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of lark_grammar.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of lark_graph.hpp.
 #pragma once
 
 #include <tooldecode/ebnf/lark_graph.hpp>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of lark_lexemes.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of lark_lexer.hpp.
 #pragma once
 
 #include <cstdint>

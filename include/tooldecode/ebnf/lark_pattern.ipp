@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of lark_pattern.hpp.
 #pragma once
 
 #include <algorithm>

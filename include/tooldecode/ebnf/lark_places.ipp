@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of lark_places.hpp.
 #pragma once
 
 #include <tooldecode/ebnf/lark_places.hpp>

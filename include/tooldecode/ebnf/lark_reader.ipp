@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of lark_reader.hpp.
 #pragma once
 
 #include <utility>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of lark_syntax.hpp.
 #pragma once
 
 #include <tooldecode/ebnf/lark_syntax.hpp>

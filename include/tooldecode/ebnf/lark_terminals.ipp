@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of lark_terminals.hpp.
 #pragma once
 
 #include <array>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of regular_parts.hpp.
 #pragma once
 
 #include <algorithm>

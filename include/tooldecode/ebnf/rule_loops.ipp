@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of rule_loops.hpp.
 #pragma once
 
 #include <utility>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of rules.hpp.
 #pragma once
 
 #include <tooldecode/ebnf/rules.hpp>

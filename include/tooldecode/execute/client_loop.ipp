@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of client_loop.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of client_turn.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of engine_loop.hpp.
 #pragma once
 
 #include <exception>

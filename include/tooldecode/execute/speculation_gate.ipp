@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of speculation_gate.hpp.
 #pragma once
 
 #include <algorithm>

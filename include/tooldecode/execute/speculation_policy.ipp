@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of speculation_policy.hpp.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tool_cache.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tool_executor.hpp.
 #pragma once
 
 #include <exception>

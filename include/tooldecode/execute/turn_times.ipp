@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of turn_times.hpp.
 #pragma once
 
 #include <algorithm>

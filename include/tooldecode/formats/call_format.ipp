@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of call_format.hpp.
 #pragma once
 
 #include <algorithm>

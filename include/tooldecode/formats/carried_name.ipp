@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of carried_name.hpp.
 #pragma once
 
 #include <algorithm>

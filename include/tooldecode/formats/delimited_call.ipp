@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of delimited_call.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of delimiter.hpp.
 #pragma once
 
 #include <algorithm>

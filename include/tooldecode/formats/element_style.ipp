@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of element_style.hpp.
 #pragma once
 
 #include <algorithm>

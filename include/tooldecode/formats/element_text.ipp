@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of element_text.hpp.
 #pragma once
 
 #include <utility>

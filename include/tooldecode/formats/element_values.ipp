@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of element_values.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of enforceable_tools.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of format_file.hpp.
 #pragma once
 
 #include <algorithm>

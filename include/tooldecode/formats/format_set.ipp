@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of format_set.hpp.
 #pragma once
 
 #include <algorithm>

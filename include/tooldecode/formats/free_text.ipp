@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of free_text.hpp.
 #pragma once
 
 #include <algorithm>

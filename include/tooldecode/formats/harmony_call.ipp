@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of harmony_call.hpp.
 #pragma once
 
 #include <algorithm>

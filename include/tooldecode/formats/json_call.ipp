@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of json_call.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of listed_arguments.hpp.
 #pragma once
 
 #include <unordered_set>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of named_format.hpp.
 #pragma once
 
 #include <algorithm>

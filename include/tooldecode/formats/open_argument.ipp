@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of open_argument.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of plain_text.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of positional_call.hpp.
 #pragma once
 
 #include <algorithm>

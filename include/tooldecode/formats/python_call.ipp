@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of python_call.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of strings_without.hpp.
 #pragma once
 
 #include <memory>

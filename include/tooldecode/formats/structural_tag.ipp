@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of structural_tag.hpp.
 #pragma once
 
 #include <algorithm>

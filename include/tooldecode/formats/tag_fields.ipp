@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tag_fields.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tag_tokens.hpp.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of turning_text.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of xml_call.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of automaton.hpp.
 #pragma once
 
 #include <algorithm>

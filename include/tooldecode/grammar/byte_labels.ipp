@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of byte_labels.hpp.
 #pragma once
 
 #include <tooldecode/grammar/byte_labels.hpp>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of grammar.hpp.
 #pragma once
 
 #include <algorithm>

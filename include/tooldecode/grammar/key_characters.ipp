@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of key_characters.hpp.
 #pragma once
 
 #include <algorithm>

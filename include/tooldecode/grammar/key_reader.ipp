@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of key_reader.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of key_texts.hpp.
 #pragma once
 
 #include <algorithm>

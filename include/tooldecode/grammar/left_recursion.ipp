@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of left_recursion.hpp.
 #pragma once
 
 #include <algorithm>

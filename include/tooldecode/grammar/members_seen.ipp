@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of members_seen.hpp.
 #pragma once
 
 #include <bit>

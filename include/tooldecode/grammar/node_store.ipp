@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of node_store.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of nonempty.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of positions.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of text_lengths.hpp.
 #pragma once
 
 #include <tooldecode/core/heap_bytes.hpp>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of log_sum_exp.hpp.
 #pragma once
 
 #include <algorithm>

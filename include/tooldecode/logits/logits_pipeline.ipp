@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of logits_pipeline.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of selection.hpp.
 #pragma once
 
 #include <algorithm>

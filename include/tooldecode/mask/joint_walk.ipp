@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of joint_walk.hpp.
 #pragma once
 
 #include <algorithm>

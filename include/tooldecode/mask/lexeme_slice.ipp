@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of lexeme_slice.hpp.
 #pragma once
 
 #include <algorithm>

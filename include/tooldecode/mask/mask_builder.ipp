@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of mask_builder.hpp.
 #pragma once
 
 #include <algorithm>

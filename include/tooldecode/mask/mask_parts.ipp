@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of mask_parts.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of prepare_masks.hpp.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of shared_states.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of token_classes.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of token_trie.hpp.
 #pragma once
 
 #include <utility>

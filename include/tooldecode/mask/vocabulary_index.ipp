@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of vocabulary_index.hpp.
 #pragma once
 
 #include <mutex>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of whitespace_runs.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of block_type.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of constrained_head.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of eagle_model.hpp.
 #pragma once
 
 #include <algorithm>

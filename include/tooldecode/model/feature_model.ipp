@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of feature_model.hpp.
 #pragma once
 
 #include <string>

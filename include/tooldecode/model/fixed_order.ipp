@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of fixed_order.hpp.
 #pragma once
 
 #include <algorithm>

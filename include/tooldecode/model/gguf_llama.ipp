@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of gguf_llama.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of gguf_tensors.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of head_products.hpp.
 #pragma once
 
 #include <algorithm>

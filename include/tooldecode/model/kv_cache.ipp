@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of kv_cache.hpp.
 #pragma once
 
 #include <algorithm>

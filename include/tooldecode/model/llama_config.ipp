@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of llama_config.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of llama_layers.hpp.
 #pragma once
 
 #include <algorithm>

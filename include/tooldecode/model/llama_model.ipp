@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of llama_model.hpp.
 #pragma once
 
 #include <algorithm>

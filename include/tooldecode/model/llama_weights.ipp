@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of llama_weights.hpp.
 #pragma once
 
 #include <tooldecode/model/llama_weights.hpp>

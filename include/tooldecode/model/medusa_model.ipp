@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of medusa_model.hpp.
 #pragma once
 
 #include <algorithm>

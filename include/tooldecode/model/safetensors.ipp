@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of safetensors.hpp.
 #pragma once
 
 #include <algorithm>

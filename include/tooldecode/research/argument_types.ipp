@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of argument_types.hpp.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of beam_search.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of classify.hpp.
 #pragma once
 
 #include <tooldecode/research/classify.hpp>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of performance_model.hpp.
 #pragma once
 
 #include <algorithm>

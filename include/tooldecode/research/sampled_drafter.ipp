@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of sampled_drafter.hpp.
 #pragma once
 
 #include <numeric>

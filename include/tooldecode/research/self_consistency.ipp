@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of self_consistency.hpp.
 #pragma once
 
 #include <algorithm>

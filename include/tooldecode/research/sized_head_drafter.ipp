@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of sized_head_drafter.hpp.
 #pragma once
 
 #include <tooldecode/draft/tree_costs.hpp>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tool_dec.hpp.
 #pragma once
 
 #include <cstddef>

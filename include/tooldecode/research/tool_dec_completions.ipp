@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tool_dec_completions.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tool_dec_machine.hpp.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tool_names.hpp.
 #pragma once
 
 #include <algorithm>

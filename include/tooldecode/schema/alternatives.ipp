@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of alternatives.hpp.
 #pragma once
 
 #include <iterator>

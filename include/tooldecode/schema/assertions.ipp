@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of assertions.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of constants.hpp.
 #pragma once
 
 #include <algorithm>

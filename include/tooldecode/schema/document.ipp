@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of document.hpp.
 #pragma once
 
 #include <algorithm>

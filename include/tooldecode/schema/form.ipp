@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of form.hpp.
 #pragma once
 
 #include <algorithm>

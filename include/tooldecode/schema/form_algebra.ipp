@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of form_algebra.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of form_table.hpp.
 #pragma once
 
 #include <algorithm>

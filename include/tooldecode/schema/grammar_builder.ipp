@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of grammar_builder.hpp.
 #pragma once
 
 #include <algorithm>

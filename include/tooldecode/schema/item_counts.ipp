@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of item_counts.hpp.
 #pragma once
 
 #include <algorithm>

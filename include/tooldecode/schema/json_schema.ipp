@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of json_schema.hpp.
 #pragma once
 
 #include <string>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of key_conditions.hpp.
 #pragma once
 
 #include <algorithm>

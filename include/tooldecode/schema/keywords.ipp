@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of keywords.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of member_index.hpp.
 #pragma once
 
 #include <utility>

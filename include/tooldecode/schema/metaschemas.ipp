@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of metaschemas.hpp.
 #pragma once
 
 #include <utility>

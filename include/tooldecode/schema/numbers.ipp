@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of numbers.hpp.
 #pragma once
 
 #include <cstdlib>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of object_keys.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of reader.hpp.
 #pragma once
 
 #include <algorithm>

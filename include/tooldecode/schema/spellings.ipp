@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of spellings.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of string_sets.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of byte_set.hpp.
 #pragma once
 
 #include <tooldecode/text/byte_set.hpp>

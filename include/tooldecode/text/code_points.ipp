@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of code_points.hpp.
 #pragma once
 
 #include <tooldecode/text/code_points.hpp>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of decimal.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of dfa.hpp.
 #pragma once
 
 #include <algorithm>

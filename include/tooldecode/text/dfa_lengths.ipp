@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of dfa_lengths.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of dfa_units.hpp.
 #pragma once
 
 #include <algorithm>

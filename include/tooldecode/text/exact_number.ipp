@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of exact_number.hpp.
 #pragma once
 
 #include <algorithm>

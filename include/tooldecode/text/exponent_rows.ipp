@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of exponent_rows.hpp.
 #pragma once
 
 #include <algorithm>

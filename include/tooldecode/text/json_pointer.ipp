@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of json_pointer.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of json_value.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of magnitude_rows.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of near_name.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of number_bounds.hpp.
 #pragma once
 
 #include <tooldecode/text/number_bounds.hpp>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of number_lexeme.hpp.
 #pragma once
 
 #include <algorithm>

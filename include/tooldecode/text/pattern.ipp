@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of pattern.hpp.
 #pragma once
 
 #include <algorithm>

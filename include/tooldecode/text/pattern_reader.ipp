@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of pattern_reader.hpp.
 #pragma once
 
 #include <utility>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of regex.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of regex_terms.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of speller.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of stop_finder.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of string_escape.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of string_format.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of string_lexeme.hpp.
 #pragma once
 
 #include <memory>

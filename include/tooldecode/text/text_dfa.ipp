@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of text_dfa.hpp.
 #pragma once
 
 #include <algorithm>

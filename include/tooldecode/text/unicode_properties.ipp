@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of unicode_properties.hpp.
 #pragma once
 
 #include <algorithm>

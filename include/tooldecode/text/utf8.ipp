@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of utf8.hpp.
 #pragma once
 
 #include <tooldecode/text/utf8.hpp>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of value_reader.hpp.
 #pragma once
 
 #include <algorithm>

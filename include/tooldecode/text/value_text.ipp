@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of value_text.hpp.
 #pragma once
 
 #include <array>

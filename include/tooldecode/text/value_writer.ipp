@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of value_writer.hpp.
 #pragma once
 
 #include <tooldecode/text/value_text.hpp>

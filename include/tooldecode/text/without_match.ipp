@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of without_match.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of call_key.hpp.
 #pragma once
 
 #include <tooldecode/text/exact_number.hpp>

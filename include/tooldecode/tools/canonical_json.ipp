@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of canonical_json.hpp.
 #pragma once
 
 #include <algorithm>

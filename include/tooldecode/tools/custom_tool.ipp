@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of custom_tool.hpp.
 #pragma once
 
 #include <tooldecode/core/error.hpp>

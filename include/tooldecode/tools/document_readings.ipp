@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of document_readings.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tool_call.hpp.
 #pragma once
 
 #include <tooldecode/tools/canonical_json.hpp>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tool_set.hpp.
 #pragma once
 
 #include <algorithm>

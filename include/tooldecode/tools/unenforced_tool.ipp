@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of unenforced_tool.hpp.
 #pragma once
 
 #include <algorithm>

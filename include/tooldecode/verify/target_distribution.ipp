@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of target_distribution.hpp.
 #pragma once
 
 #include <algorithm>

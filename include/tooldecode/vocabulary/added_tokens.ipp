@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of added_tokens.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of byte_alphabet.hpp.
 #pragma once
 
 #include <array>

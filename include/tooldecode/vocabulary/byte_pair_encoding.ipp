@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of byte_pair_encoding.hpp.
 #pragma once
 
 #include <algorithm>

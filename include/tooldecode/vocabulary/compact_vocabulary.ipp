@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of compact_vocabulary.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of end_tokens.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of frequency_ranks.hpp.
 #pragma once
 
 #include <algorithm>

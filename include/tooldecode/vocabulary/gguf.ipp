@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of gguf.hpp.
 #pragma once
 
 #include <utility>

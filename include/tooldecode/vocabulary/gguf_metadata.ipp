@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of gguf_metadata.hpp.
 #pragma once
 
 #include <algorithm>

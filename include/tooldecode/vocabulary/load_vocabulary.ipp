@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of load_vocabulary.hpp.
 #pragma once
 
 #include <tooldecode/core/error.hpp>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of named_pre_tokenizers.hpp.
 #pragma once
 
 #include <algorithm>

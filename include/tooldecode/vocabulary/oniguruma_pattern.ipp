@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of oniguruma_pattern.hpp.
 #pragma once
 
 #include <algorithm>

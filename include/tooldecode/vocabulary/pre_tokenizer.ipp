@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of pre_tokenizer.hpp.
 #pragma once
 
 #include <algorithm>

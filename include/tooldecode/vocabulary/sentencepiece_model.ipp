@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of sentencepiece_model.hpp.
 #pragma once
 
 #include <cstring>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of text_rules.hpp.
 #pragma once
 
 #include <tooldecode/vocabulary/text_rules.hpp>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tiktoken.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of token_counts.hpp.
 #pragma once
 
 #include <tooldecode/vocabulary/token_counts.hpp>

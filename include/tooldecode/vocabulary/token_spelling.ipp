@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of token_spelling.hpp.
 #pragma once
 
 #include <array>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tokenizer.hpp.
 #pragma once
 
 #include <utility>

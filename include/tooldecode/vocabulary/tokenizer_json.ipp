@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of tokenizer_json.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of unigram.hpp.
 #pragma once
 
 #include <algorithm>

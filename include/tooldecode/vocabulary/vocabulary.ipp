@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of vocabulary.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of vocabulary_trie.hpp.
 #pragma once
 
 #include <cstddef>

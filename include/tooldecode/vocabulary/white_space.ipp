@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of white_space.hpp.
 #pragma once
 
 #include <array>
