@@ -1,7 +1,5 @@
 #include <cstddef>
-#include <memory>
 #include <random>
-#include <string>
 #include <vector>
 
 #include <tooldecode/consistency/order_consistency_sampler.hpp>

@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>

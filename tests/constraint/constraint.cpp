@@ -2,7 +2,6 @@
 #include <cstddef>
 #include <optional>
 #include <random>
-#include <span>
 #include <string>
 #include <vector>
 

@@ -1,8 +1,6 @@
-#include <optional>
 #include <random>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <iostream>
-#include <map>
 #include <random>
 #include <set>
 #include <string>

@@ -1,11 +1,8 @@
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <random>
 #include <span>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <random>
 #include <span>

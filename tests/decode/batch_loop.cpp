@@ -1,7 +1,4 @@
 #include <cstddef>
-#include <functional>
-#include <memory>
-#include <variant>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>

@@ -1,9 +1,7 @@
 #include <cstddef>
 #include <limits>
 #include <random>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>

@@ -5,7 +5,6 @@
 #include <random>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/decode/fair_order.hpp>

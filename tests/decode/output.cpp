@@ -1,5 +1,4 @@
 #include <chrono>
-#include <string>
 
 #include <tooldecode/decode/output.hpp>
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <random>
 #include <utility>
 #include <vector>

@@ -1,5 +1,4 @@
 #include <chrono>
-#include <cstddef>
 #include <random>
 #include <thread>
 #include <vector>

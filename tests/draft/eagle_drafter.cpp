@@ -1,11 +1,9 @@
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <random>
-#include <span>
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>

@@ -1,10 +1,8 @@
 #include <algorithm>
 #include <cstddef>
-#include <random>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/jump_forward_text.hpp>

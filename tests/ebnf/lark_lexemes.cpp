@@ -6,7 +6,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <tooldecode/ebnf/lark_lexemes.hpp>
 #include <tooldecode/text/regex.hpp>

@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <string_view>
 
 #include <tooldecode/ebnf/regular_parts.hpp>
 

@@ -1,7 +1,6 @@
 #include <memory>
 #include <stop_token>
 #include <string>
-#include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/execute/client_loop.hpp>

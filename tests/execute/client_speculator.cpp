@@ -5,12 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <future>
 #include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <random>
 #include <stdexcept>
 #include <stop_token>

@@ -7,7 +7,6 @@
 #include <functional>
 #include <future>
 #include <map>
-#include <memory>
 #include <optional>
 #include <random>
 #include <span>

@@ -1,7 +1,5 @@
 #include <limits>
 #include <random>
-#include <string>
-#include <vector>
 
 #include <tooldecode/execute/speculation_policy.hpp>
 #include <tooldecode/text/json_value.hpp>

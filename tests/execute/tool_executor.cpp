@@ -5,9 +5,7 @@
 #include <cstddef>
 #include <future>
 #include <latch>
-#include <limits>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <random>

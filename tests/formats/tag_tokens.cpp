@@ -1,5 +1,4 @@
 #include <string>
-#include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/tag_tokens.hpp>

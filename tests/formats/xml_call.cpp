@@ -1,5 +1,4 @@
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>

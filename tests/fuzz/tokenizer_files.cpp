@@ -2,7 +2,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <random>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>

@@ -1,8 +1,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/byte_labels.hpp>

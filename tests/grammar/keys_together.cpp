@@ -1,7 +1,5 @@
 #include <cstdint>
 #include <random>
-#include <string>
-#include <vector>
 
 #include <tooldecode/grammar/keys_together.hpp>
 

@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <random>
 #include <set>
 #include <utility>

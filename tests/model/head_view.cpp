@@ -1,5 +1,4 @@
 #include <array>
-#include <cstddef>
 #include <vector>
 
 #include <tooldecode/model/bfloat16.hpp>

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <random>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -8,13 +8,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
-#include <memory>
-#include <optional>
 #include <random>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/call_stream.hpp>

@@ -2,11 +2,9 @@
 // and bytes and the grammar's nodes grow at most as the square of n, and too small a budget ends
 // the build with a pointer to the schema in work.
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>

@@ -1,7 +1,6 @@
 // Every format under `auto`: what its marks begin is a call of an existing tool with conforming
 // arguments, in any random text and with any names of tools.
 #include <algorithm>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>

@@ -1,6 +1,5 @@
 // Compares formats that write arguments one by one with JSON: tools whose parameters combine
 // objects or have conditions take the same arguments in each.
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>

@@ -3,7 +3,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/core/concepts.hpp>

@@ -1,6 +1,5 @@
 // Places that clients share: which one is next, and which one is refused.
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>

@@ -1,6 +1,5 @@
 #include <array>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

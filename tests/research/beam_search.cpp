@@ -1,11 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <optional>
 #include <random>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +11,7 @@
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/sequential.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
+#include <tooldecode/logits/log_sum_exp.hpp>
 #include <tooldecode/research/beam_search.hpp>
 
 #include <support/catch.hpp>

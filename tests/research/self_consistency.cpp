@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>

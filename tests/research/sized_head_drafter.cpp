@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <limits>
 #include <random>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>

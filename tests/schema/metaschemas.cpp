@@ -1,7 +1,5 @@
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>

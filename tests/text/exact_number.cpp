@@ -1,5 +1,3 @@
-#include <string>
-
 #include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>

@@ -6,9 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <limits>
 #include <optional>
-#include <queue>
 #include <random>
 #include <set>
 #include <string>

@@ -1,4 +1,3 @@
-#include <string>
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>

@@ -1,6 +1,5 @@
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <random>
 #include <regex>
 #include <string>

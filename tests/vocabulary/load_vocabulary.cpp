@@ -1,7 +1,4 @@
-#include <filesystem>
-#include <fstream>
 #include <string>
-#include <vector>
 
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 

@@ -2,7 +2,6 @@
 /// Reads the keywords without subschemas: types, bounds, lengths, names.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

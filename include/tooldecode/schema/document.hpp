@@ -2,7 +2,6 @@
 /// Document: the resources of a schema document, and the targets of its references.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>

@@ -2,7 +2,6 @@
 /// FormTable: numbered forms, computed on first use.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>

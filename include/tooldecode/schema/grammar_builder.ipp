@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <memory>
 #include <set>
 
 #include <tooldecode/schema/grammar_builder.hpp>

@@ -2,7 +2,6 @@
 /// Numbers: the texts of a schema's numbers.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -2,7 +2,6 @@
 /// Object keys: the classes that patterns divide them into, and restrictions of a form's keys.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>

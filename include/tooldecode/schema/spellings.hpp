@@ -2,7 +2,6 @@
 /// Spellings: writes a schema's constants, separators, strings and free keys in JSON or Python.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include <tooldecode/schema/string_sets.hpp>

@@ -2,7 +2,6 @@
 /// Decimal: an exact decimal number of any size, as schemas have it.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <charconv>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <system_error>

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <clocale>
-#include <cmath>
 #include <cstdlib>
 #include <ostream>
 

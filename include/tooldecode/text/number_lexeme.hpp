@@ -2,7 +2,6 @@
 /// Number lexemes: integers and decimals within bounds, exact by value.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

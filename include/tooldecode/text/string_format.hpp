@@ -2,7 +2,6 @@
 /// string_format: the texts of JSON Schema's formats, as automata.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -36,7 +36,6 @@
 /// left as they are for the schema compiler to accept or refuse.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

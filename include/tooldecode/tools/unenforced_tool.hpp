@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/json_value.hpp>
