@@ -2,10 +2,10 @@
 #include <string_view>
 
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/lark_grammar.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 #include <support/finite_language.hpp>
 
 using namespace tooldecode;
@@ -13,12 +13,8 @@ using namespace tooldecode;
 namespace {
 
 std::string error_of(std::string_view grammar) {
-  try {
-    const Constraint constraint(slow::pieces_of({"a"}, 1), Grammar::lark(grammar));
-  } catch (const Error& error) {
-    return std::string(name(error.code())) + ' ' + error.where();
-  }
-  return "none";
+  return test::error_of(
+      [&] { const Constraint constraint(slow::pieces_of({"a"}, 1), Grammar::lark(grammar)); });
 }
 
 }  // namespace

@@ -2,12 +2,12 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/lark_graph.hpp>
 #include <tooldecode/ebnf/lark_reader.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::ebnf;
@@ -30,13 +30,10 @@ LarkParts parts() {
           .vocabulary = &vocabulary()};
 }
 std::string error_of(std::string_view text, const LarkParts& given = parts()) {
-  try {
+  return test::error_of([&] {
     const LarkFile file = LarkReader(text).read();
     const LarkGraph graph(file, given);
-  } catch (const Error& error) {
-    return std::string(name(error.code())) + ' ' + error.where();
-  }
-  return "none";
+  });
 }
 
 }  // namespace

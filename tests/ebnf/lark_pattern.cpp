@@ -1,12 +1,12 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/lark_pattern.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/regex.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::ebnf;
@@ -18,12 +18,7 @@ bool matches(std::string_view expression, std::string_view text, std::string_vie
       .accepts(text::decode_utf8(text));
 }
 std::string error_of(std::string_view expression) {
-  try {
-    (void)lark_pattern(expression);
-  } catch (const Error& error) {
-    return std::string(name(error.code())) + ' ' + error.where();
-  }
-  return "none";
+  return test::error_of([&] { return lark_pattern(expression); });
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/lark_reader.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::ebnf;
@@ -14,12 +14,7 @@ namespace {
 using Kind = LarkExpression::Kind;
 
 std::string error_of(std::string_view text) {
-  try {
-    (void)LarkReader(text).read();
-  } catch (const Error& error) {
-    return std::string(name(error.code())) + ' ' + error.where();
-  }
-  return "none";
+  return test::error_of([&] { return LarkReader(text).read(); });
 }
 
 }  // namespace

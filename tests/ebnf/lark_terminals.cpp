@@ -7,6 +7,7 @@
 #include <tooldecode/text/code_points.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::ebnf;
@@ -18,12 +19,7 @@ bool matches(std::string_view grammar, std::string_view text) {
   return LarkTerminals(file).compile(file.rules.at("T").body).accepts(text::decode_utf8(text));
 }
 std::string error_of(std::string_view grammar) {
-  try {
-    (void)matches(grammar, "");
-  } catch (const Error& error) {
-    return std::string(name(error.code())) + ' ' + error.where();
-  }
-  return "none";
+  return test::error_of([&] { return matches(grammar, ""); });
 }
 
 }  // namespace

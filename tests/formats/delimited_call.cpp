@@ -8,6 +8,7 @@
 #include <tooldecode/text/text_dfa.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 #include <support/format_checks.hpp>
 
 using namespace tooldecode;
@@ -19,12 +20,7 @@ namespace {
 const std::vector<ToolCall> two{{"get_weather", {{"city", "Paris"}, {"days", 2}}}, {"m.now"}};
 
 std::string error_of(const DelimitedCall& format, std::string_view text) {
-  try {
-    static_cast<void>(format.parse(text, {}));
-  } catch (const Error& e) {
-    return std::string(name(e.code())) + " " + e.where();
-  }
-  return "none";
+  return test::error_of([&] { return format.parse(text, {}); });
 }
 
 void check(const DelimitedCall& format, const std::vector<ToolCall>& calls,

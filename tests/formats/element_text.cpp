@@ -9,6 +9,7 @@
 #include <tooldecode/text/value_reader.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::formats;
@@ -27,15 +28,7 @@ Json read(const ElementStyle& style, std::string_view text) {
   return ElementText(style).read(reader);
 }
 
-template <class Run>
-std::string error_of(const Run& run) {
-  try {
-    static_cast<void>(run());
-  } catch (const Error& error) {
-    return std::string(name(error.code())) + " " + error.where();
-  }
-  return "none";
-}
+using test::error_of;
 
 const ElementStyle& deepseek() {
   return *find_element_style("deepseek_xml");

@@ -8,8 +8,10 @@
 #include <tooldecode/text/value_reader.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 #include <support/data.hpp>
 #include <support/format_checks.hpp>
+#include <support/mutate.hpp>
 
 using namespace tooldecode;
 using Json = tooldecode::JsonValue;
@@ -19,12 +21,7 @@ namespace {
 const JsonCall hermes = JsonCall::hermes();
 
 std::string error_of(std::string_view text) {
-  try {
-    static_cast<void>(hermes.parse(text, {}));
-  } catch (const Error& e) {
-    return std::string(name(e.code())) + " " + e.where();
-  }
-  return "none";
+  return test::error_of([&] { return hermes.parse(text, {}); });
 }
 
 }  // namespace
@@ -270,22 +267,7 @@ TEST_CASE(
   for (unsigned seed = 0; seed < 10000; ++seed) {
     std::mt19937 random(seed);
     std::string text = seed_text;
-    for (auto edits = random() % 4; edits-- > 0 && !text.empty();) {
-      const std::size_t at = random() % text.size();
-      switch (random() % 4) {
-        case 0:
-          text[at] = alphabet[random() % alphabet.size()];
-          break;
-        case 1:
-          text.insert(at, 1, alphabet[random() % alphabet.size()]);
-          break;
-        case 2:
-          text.erase(at, 1 + random() % 3);
-          break;
-        default:
-          text.resize(at);
-      }
-    }
+    test::mutate(text, alphabet, random() % 4, random);
     CAPTURE(seed, text);
     std::vector<ToolCall> calls;
     try {

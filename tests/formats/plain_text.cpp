@@ -11,6 +11,7 @@
 #include <tooldecode/text/value_reader.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 #include <support/slow_validator.hpp>
 
 using namespace tooldecode;
@@ -46,12 +47,7 @@ bool accepts(const Automaton& machine, const std::string& text) {
 }
 
 std::string error_of(const std::string& schema) {
-  try {
-    static_cast<void>(machine_of(tooldecode::text::parse_json(schema)));
-  } catch (const Error& e) {
-    return std::string(name(e.code())) + " " + e.where();
-  }
-  return "none";
+  return test::error_of([&] { return machine_of(tooldecode::text::parse_json(schema)); });
 }
 
 }  // namespace

@@ -10,8 +10,10 @@
 #include <tooldecode/text/value_reader.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 #include <support/data.hpp>
 #include <support/format_checks.hpp>
+#include <support/mutate.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::formats;
@@ -22,12 +24,7 @@ namespace {
 const PythonCall python;
 
 std::string error_of(std::string_view text, const ToolSet& tools = {}) {
-  try {
-    static_cast<void>(python.parse(text, tools));
-  } catch (const Error& e) {
-    return std::string(name(e.code())) + " " + e.where();
-  }
-  return "none";
+  return test::error_of([&] { return python.parse(text, tools); });
 }
 
 std::vector<ToolCall> calls_of(const tooldecode::JsonValue& row) {
@@ -202,22 +199,7 @@ TEST_CASE("PythonCall::parse of mutated text gives calls that write and read bac
   for (unsigned seed = 0; seed < 10000; ++seed) {
     std::mt19937 random(seed);
     std::string text = seed_text;
-    for (auto edits = random() % 4; edits-- > 0 && !text.empty();) {
-      const std::size_t at = random() % text.size();
-      switch (random() % 4) {
-        case 0:
-          text[at] = alphabet[random() % alphabet.size()];
-          break;
-        case 1:
-          text.insert(at, 1, alphabet[random() % alphabet.size()]);
-          break;
-        case 2:
-          text.erase(at, 1 + random() % 3);
-          break;
-        default:
-          text.resize(at);
-      }
-    }
+    test::mutate(text, alphabet, random() % 4, random);
     CAPTURE(seed, text);
     std::vector<ToolCall> calls;
     try {

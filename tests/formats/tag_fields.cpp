@@ -1,11 +1,11 @@
 #include <string>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/tag_fields.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 
 using namespace tooldecode;
 using formats::TagFields;
@@ -16,14 +16,11 @@ namespace {
 template <class Read>
 std::string error_of(const char* document, const Read& read) {
   const Json json = tooldecode::text::parse_json(document);
-  try {
+  return test::error_of([&] {
     TagFields fields(json, "#/x");
     read(fields);
     fields.finish();
-  } catch (const Error& error) {
-    return std::string(name(error.code())) + ' ' + error.where();
-  }
-  return "none";
+  });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <tooldecode/text/value_reader.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::schema;
@@ -16,12 +17,7 @@ namespace {
 std::string error_of(const char* text, const auto& read) {
   const Json schema         = tooldecode::text::parse_json(text);
   const std::string pointer = "#/p";
-  try {
-    (void)read(Assertions(schema, SchemaDraft::draft2020, pointer));
-  } catch (const Error& error) {
-    return std::string(name(error.code())) + ' ' + error.where();
-  }
-  return "none";
+  return test::error_of([&] { return read(Assertions(schema, SchemaDraft::draft2020, pointer)); });
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 /// \file
-/// code_of: the code of the Error that some work throws.
+/// code_of, error_of: the code of the Error that some work throws, and where it stands.
 #pragma once
+
+#include <string>
 
 #include <tooldecode/core/error.hpp>
 
@@ -18,6 +20,16 @@ Errc code_of(const auto& work) {
   }
   FAIL("nothing was thrown");
   return {};
+}
+
+/// The code and the place of the Error, or "none" if nothing is thrown.
+std::string error_of(const auto& work) {
+  try {
+    static_cast<void>(work());
+  } catch (const Error& error) {
+    return std::string(name(error.code())) + ' ' + error.where();
+  }
+  return "none";
 }
 
 }  // namespace tooldecode::test

@@ -6,10 +6,11 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/tools/tool_set.hpp>
+
+#include <support/code_of.hpp>
 
 namespace tooldecode::test {
 
@@ -38,12 +39,7 @@ int refused(const F& format, const ToolSet& tools, const std::string& text,
 /// Code and place of the parser's error for a text, or "none".
 template <CallFormat F>
 std::string error_of(const F& format, const ToolSet& tools, std::string_view text) {
-  try {
-    static_cast<void>(format.parse(text, tools));
-  } catch (const Error& e) {
-    return std::string(name(e.code())) + " " + e.where();
-  }
-  return "none";
+  return error_of([&] { return format.parse(text, tools); });
 }
 
 }  // namespace tooldecode::test

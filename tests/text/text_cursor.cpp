@@ -9,6 +9,7 @@
 #include <tooldecode/text/text_cursor.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 
 using namespace tooldecode;
 
@@ -21,15 +22,7 @@ struct Reader : text::TextCursor<Errc::malformed_grammar, Errc::unsupported_keyw
   [[nodiscard]] std::size_t at() const { return at_; }
 };
 
-template <class Read>
-std::string error_of(const Read& read) {
-  try {
-    static_cast<void>(read());
-  } catch (const Error& error) {
-    return std::string(name(error.code())) + ' ' + error.where();
-  }
-  return "none";
-}
+using test::error_of;
 
 }  // namespace
 

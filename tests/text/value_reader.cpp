@@ -10,6 +10,7 @@
 
 #include <support/catch.hpp>
 #include <support/data.hpp>
+#include <support/mutate.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::text;
@@ -145,23 +146,7 @@ TEST_CASE("parse_json of mutated texts agrees with nlohmann's parser") {
   for (unsigned seed = 0; seed < 20000; ++seed) {
     std::mt19937 random(seed);
     std::string text = seeds[seed % 2];
-    for (auto edits = random() % 3; edits-- > 0 && !text.empty();) {
-      const std::size_t at = random() % text.size();
-      const char c         = alphabet[random() % alphabet.size()];
-      switch (random() % 4) {
-        case 0:
-          text[at] = c;
-          break;
-        case 1:
-          text.insert(at, 1, c);
-          break;
-        case 2:
-          text.erase(at, 1 + random() % 3);
-          break;
-        default:
-          text.resize(at);
-      }
-    }
+    test::mutate(text, alphabet, random() % 3, random);
     CAPTURE(seed, text);
     std::optional<Json> expected;
     try {

@@ -7,6 +7,7 @@
 #include <tooldecode/tools/tool_set.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
@@ -15,13 +16,10 @@ using Json = tooldecode::JsonValue;
 namespace {
 
 std::string error_of(const std::string& format) {
-  try {
-    static_cast<void>(custom_parameters(
-        tooldecode::text::parse_json(R"({"name": "f", "format": )" + format + '}'), "#/0/custom"));
-  } catch (const Error& error) {
-    return std::string(name(error.code())) + ' ' + error.where();
-  }
-  return "none";
+  return test::error_of([&] {
+    return custom_parameters(
+        tooldecode::text::parse_json(R"({"name": "f", "format": )" + format + '}'), "#/0/custom");
+  });
 }
 
 }  // namespace

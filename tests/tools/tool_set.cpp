@@ -16,6 +16,7 @@
 #include <tooldecode/tools/tool_set.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 #include <support/data.hpp>
 
 using namespace tooldecode;
@@ -26,12 +27,7 @@ using Json = tooldecode::JsonValue;
 namespace {
 
 std::string error_of(std::string_view text) {
-  try {
-    static_cast<void>(ToolSet::parse(text));
-  } catch (const Error& e) {
-    return std::string(name(e.code())) + " " + e.where();
-  }
-  return "none";
+  return test::error_of([&] { return ToolSet::parse(text); });
 }
 
 constexpr std::string_view weather =
