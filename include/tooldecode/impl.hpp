@@ -114,7 +114,6 @@
 #include <tooldecode/formats/strings_without.ipp>
 #include <tooldecode/formats/structural_tag.ipp>
 #include <tooldecode/formats/tag_fields.ipp>
-#include <tooldecode/formats/tag_tokens.ipp>
 #include <tooldecode/formats/turning_text.ipp>
 #include <tooldecode/formats/xml_call.ipp>
 #include <tooldecode/formats/xml_call_families.ipp>

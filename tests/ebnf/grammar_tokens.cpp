@@ -1,11 +1,11 @@
 #include <string>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/grammar_tokens.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <support/accepts.hpp>
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::ebnf;
@@ -16,20 +16,13 @@ const Vocabulary& vocabulary() {
   static const Vocabulary all({{"a", TokenType::normal},
                                {"<call>", TokenType::control},
                                {"<end>", TokenType::control},
+                               {"<note>", TokenType::user_defined},
                                {"", TokenType::unused}},
                               {.end_tokens = {2}});
   return all;
 }
 
-template <class Read>
-std::string error_of(const Read& read) {
-  try {
-    (void)read();
-  } catch (const Error& error) {
-    return std::string(name(error.code())) + ' ' + error.where();
-  }
-  return "none";
-}
+using test::error_of;
 
 std::string control(const std::string& name) {
   return control_open + name + control_close;
@@ -42,6 +35,7 @@ TEST_CASE("GrammarTokens finds tokens by number and by text") {
   CHECK(tokens.bytes(tokens.find("a", ""), "") == "a");
   CHECK(tokens.bytes(tokens.find(std::int64_t{1}, ""), "") == control("<call>"));
   CHECK(tokens.bytes(tokens.find("<call>", ""), "") == control("<call>"));
+  CHECK(tokens.bytes(tokens.find("<note>", ""), "") == "<note>");
   CHECK(tokens.control_name(tokens.find("<end>", ""), "") == "<end>");
 }
 
@@ -49,15 +43,24 @@ TEST_CASE(
     "GrammarTokens throws at the place of tokens that are unknown, end tokens or without text") {
   const GrammarTokens tokens(&vocabulary()), none(nullptr);
   CHECK(error_of([&] { return tokens.find("b", "byte 3"); }) == "unknown_token byte 3");
-  CHECK(error_of([&] { return tokens.find(std::int64_t{4}, "byte 3"); }) == "unknown_token byte 3");
+  CHECK(error_of([&] { return tokens.find(std::int64_t{5}, "byte 3"); }) == "unknown_token byte 3");
   CHECK(error_of([&] { return tokens.bytes(2, "byte 3"); }) == "unsupported_keyword byte 3");
-  CHECK(error_of([&] { return tokens.bytes(3, "byte 3"); }) == "unsupported_keyword byte 3");
+  CHECK(error_of([&] { return tokens.bytes(4, "byte 3"); }) == "unsupported_keyword byte 3");
   CHECK(error_of([&] { return tokens.control_name(0, "byte 3"); }) == "unsupported_keyword byte 3");
   CHECK(error_of([&] { return none.find("a", "byte 3"); }) == "unsupported_keyword byte 3");
 }
 
-TEST_CASE("any_tokens rejects only the excluded names") {
-  const auto some = any_tokens({"<call>"});
-  CHECK(test::accepts(*some, "text" + control("<end>") + control("<call>>")));
-  CHECK_FALSE(test::accepts(*some, "text" + control("<call>")));
+TEST_CASE("any_tokens accepts every control token except those excluded") {
+  const auto some = any_tokens({"<a>", "<ab>", "b"});
+  for (const std::string name : {"<c>", "<a", "<abc>", "a", "bb", "<ab", "<b>"}) {
+    CHECK(test::accepts(*some, "x" + control(name) + "é" + control(name)));
+    CHECK_FALSE(test::accepts(*some, "x" + control(name).substr(0, name.size() + 1)));
+  }
+  for (const std::string name : {"<a>", "<ab>", "b", ""}) {
+    CHECK_FALSE(test::accepts(*some, control(name)));
+    CHECK(test::accepts(*some, name));
+  }
+  CHECK(test::accepts(*some, ""));
+  CHECK_FALSE(test::accepts(*some, {&control_close, 1}));
+  CHECK(test::accepts(*any_tokens({}), control("<a>")));
 }

@@ -8,7 +8,6 @@
 #include <tuple>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/structural_tag.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/text/json_value.hpp>
@@ -17,6 +16,7 @@
 
 #include <support/cases.hpp>
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 
 using namespace tooldecode;
 using Json = tooldecode::JsonValue;
@@ -46,13 +46,10 @@ bool accepts(const char* format, std::string_view text) {
   return accepts(machine_of(tooldecode::text::parse_json(format)), text);
 }
 std::string error_of(const Json& document, const Vocabulary* tokens = &vocabulary()) {
-  try {
+  return test::error_of([&] {
     Grammar grammar;
     (void)formats::build_structural_tag(grammar, document, {.vocabulary = tokens});
-  } catch (const Error& error) {
-    return std::string(name(error.code())) + ' ' + error.where();
-  }
-  return "none";
+  });
 }
 std::string error_of(const char* format) {
   return error_of(Json{{"format", tooldecode::text::parse_json(format)}});
@@ -448,7 +445,12 @@ TEST_CASE("build_structural_tag of a malformed tag throws with the error's place
   CHECK(error_of(R"({"type": "any_tokens", "exclude_tokens": [0]})") ==
         "unsupported_keyword #/format/exclude_tokens/0");
   CHECK(error_of(R"({"type": "exclude_token"})") == "unsupported_keyword #/format");
-  CHECK(error_of(R"({"type": "token", "token": 9})") == "unknown_token #/format/token");
+  for (const Json& token : {Json(9), Json(-1), Json("b")}) {
+    CHECK(error_of(Json{{"format", {{"type", "token"}, {"token", token}}}}) ==
+          "unknown_token #/format/token");
+  }
+  CHECK(error_of(R"({"type": "token", "token": 1.5})") == "malformed_document #/format/token");
+  CHECK(error_of(R"({"type": "token", "token": 3})") == "unsupported_keyword #/format/token");
   CHECK(error_of(R"({"type": "sequence", "elements": [{"type": "regex", "pattern": "("}]})") ==
         "malformed_pattern #/format/elements/0/pattern");
   CHECK(error_of(R"({"type": "grammar", "grammar": "root ::= a"})") ==

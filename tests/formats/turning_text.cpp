@@ -111,3 +111,28 @@ TEST_CASE("turns_into reaches a delimiter through its trigger in every spelling"
   for (int i = 0; i < 7; ++i) many += "<a>";
   CHECK_THROWS_AS(turns_into(grammar, many, many, grammar.empty()), Error);
 }
+
+TEST_CASE(
+    "turning_tokens accepts text in which given control tokens start a turn, once or repeatedly") {
+  const auto control = [](const std::string& name) { return control_open + name + control_close; };
+  Grammar grammar;
+  const NodeId turn  = grammar.literal(control("<call>") + "x;");
+  const NodeId once  = turning_tokens(grammar, {"<call>"}, {"<no>"}, turn, TurnCount::once);
+  const NodeId again = turning_tokens(grammar, {"<call>"}, {"<no>"}, turn, TurnCount::again);
+  const auto accepts = [&](NodeId root, const std::string& text) {
+    const grammar::Automaton machine(grammar, root);
+    const auto state = machine.advance(machine.initial(), text);
+    return state && machine.is_accepting(*state);
+  };
+  const std::string call = control("<call>");
+  for (const NodeId root : {once, again}) {
+    CHECK(accepts(root, ""));
+    CHECK(accepts(root, "a" + control("<yes>") + "<call>"));
+    CHECK(accepts(root, "a" + call + "x;"));
+    CHECK_FALSE(accepts(root, "a" + call));
+    CHECK_FALSE(accepts(root, "a" + call + "y;"));
+    CHECK_FALSE(accepts(root, control("<no>")));
+  }
+  CHECK_FALSE(accepts(once, call + "x;b"));
+  CHECK(accepts(again, call + "x;b" + call + "x;"));
+}

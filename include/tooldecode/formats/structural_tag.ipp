@@ -14,6 +14,7 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
+#include <tooldecode/ebnf/grammar_tokens.hpp>
 #include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/element_style.hpp>
 #include <tooldecode/formats/element_values.hpp>
@@ -21,7 +22,6 @@
 #include <tooldecode/formats/strings_without.hpp>
 #include <tooldecode/formats/structural_tag.hpp>
 #include <tooldecode/formats/tag_fields.hpp>
-#include <tooldecode/formats/tag_tokens.hpp>
 #include <tooldecode/formats/turning_text.hpp>
 #include <tooldecode/grammar/nonempty.hpp>
 #include <tooldecode/schema/json_schema.hpp>
@@ -409,15 +409,26 @@ class TagReader {
 
   // Tokens ------------------------------------------------------------------------------------
 
+  [[nodiscard]] TokenId find_token(const Json& token, const std::string& pointer) const {
+    if (token.is_string()) return tokens_.find(token.string(), pointer);
+    if (token.is_number_integer()) return tokens_.find(token.get<std::int64_t>(), pointer);
+    throw Error(Errc::malformed_document, pointer, "must be a token's number or its text");
+  }
+  [[nodiscard]] std::string bytes_of(const Json& token, const std::string& pointer) const {
+    return tokens_.bytes(find_token(token, pointer), pointer);
+  }
+  [[nodiscard]] std::string control_name(const Json& token, const std::string& pointer) const {
+    return tokens_.control_name(find_token(token, pointer), pointer);
+  }
   std::string token_bytes(const Json& json, const std::string& pointer) {
     TagFields fields(json, pointer);
     if (fields.text("type") != "token") fields.fail("type", "must be \"token\"");
-    const std::string bytes = tokens_.bytes(fields.get("token"), fields.pointer("token"));
+    const std::string bytes = bytes_of(fields.get("token"), fields.pointer("token"));
     fields.finish();
     return bytes;
   }
   NodeId token(TagFields& fields, const Ends& /*ends*/) {
-    return grammar_.literal(tokens_.bytes(fields.get("token"), fields.pointer("token")));
+    return grammar_.literal(bytes_of(fields.get("token"), fields.pointer("token")));
   }
   NodeId exclude_token(TagFields& /*fields*/, const Ends& /*ends*/) {
     throw Error(Errc::unsupported_keyword, "", "one token of any text no grammar can tell");
@@ -426,7 +437,7 @@ class TagReader {
     fields.refuse("max_tokens", "how many tokens write a text no grammar can tell");
     std::vector<std::string> without = control_names(fields, "exclude_tokens");
     without.insert(without.end(), ends.controls.begin(), ends.controls.end());
-    return grammar_.lexeme(formats::any_tokens(without));
+    return grammar_.lexeme(ebnf::any_tokens(without));
   }
   std::vector<std::string> control_names(TagFields& fields, std::string_view field) {
     std::vector<std::string> names;
@@ -435,7 +446,7 @@ class TagReader {
     if (!list->is_array()) fields.fail(field, "must be a list");
     for (const Json& one : *list) {
       names.push_back(
-          tokens_.control_name(one, fields.pointer(field) + '/' + std::to_string(names.size())));
+          control_name(one, fields.pointer(field) + '/' + std::to_string(names.size())));
     }
     return names;
   }
@@ -472,15 +483,15 @@ class TagReader {
     std::vector<std::string> triggers;
     std::vector<NodeId> ways;
     each_rule(fields, ends, [&](const Json& pattern, const std::string& place, NodeId after) {
-      triggers.push_back(tokens_.control_name(pattern, place));
-      ways.push_back(grammar_.sequence({grammar_.literal(tokens_.bytes(pattern, place)), after}));
+      triggers.push_back(control_name(pattern, place));
+      ways.push_back(grammar_.sequence({grammar_.literal(bytes_of(pattern, place)), after}));
     });
     return turning_tokens(grammar_, triggers, control_names(fields, "exclude_tokens"),
                           grammar_.choice(std::move(ways)),
                           fields.flag("loop", true) ? TurnCount::again : TurnCount::once);
   }
   Grammar& grammar_;
-  TagTokens tokens_;
+  ebnf::GrammarTokens tokens_;
   const StructuralTagOptions& options_;
   std::size_t depth_ = 0;
 };

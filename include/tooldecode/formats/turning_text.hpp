@@ -41,6 +41,13 @@ enum class TurnCount : std::uint8_t {
 [[nodiscard]] NodeId turning_text(Grammar& grammar, std::span<const TextTurn> turns,
                                   const std::vector<std::string>& without, TurnCount count);
 
+/// Any tokens except some; a trigger occurs only at the beginning of `turn`.
+///
+/// \param triggers  names of control tokens
+/// \param turn      a trigger and what follows it
+[[nodiscard]] NodeId turning_tokens(Grammar& grammar, const std::vector<std::string>& triggers,
+                                    std::vector<std::string> without, NodeId turn, TurnCount count);
+
 }  // namespace tooldecode::formats
 
 #ifndef TOOLDECODE_COMPILED

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/ebnf/grammar_tokens.hpp>
 #include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/formats/turning_text.hpp>
@@ -74,6 +75,16 @@ TOOLDECODE_INLINE NodeId turning_text(Grammar& grammar, std::span<const TextTurn
   if (ways.empty()) return end;
   return grammar.sequence(
       {grammar.repeat(grammar.choice(std::move(ways)), {}, grammar.empty()), end});
+}
+
+TOOLDECODE_INLINE NodeId turning_tokens(Grammar& grammar, const std::vector<std::string>& triggers,
+                                        std::vector<std::string> without, NodeId turn,
+                                        TurnCount count) {
+  without.insert(without.end(), triggers.begin(), triggers.end());
+  const NodeId text = grammar.lexeme(ebnf::any_tokens(without));
+  if (count == TurnCount::once) return grammar.sequence({text, grammar.optional(turn)});
+  return grammar.sequence(
+      {grammar.repeat(grammar.sequence({text, turn}), {}, grammar.empty()), text});
 }
 
 }  // namespace tooldecode::formats
