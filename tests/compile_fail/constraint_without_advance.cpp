@@ -1,20 +1,11 @@
 // expected-error: ConstraintPolicy: add 'std::optional<State> advance.State, TokenId. const.'
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <string>
 
 #include <tooldecode/decode/decoder.hpp>
 
-struct MyModel {
-  struct Cache {};
-  std::size_t vocabulary_size() const { return 1; }
-  Cache make_cache() const { return {}; }
-  std::size_t length(const Cache&) const { return 0; }
-  void forward(Cache&, std::span<const tooldecode::TokenId>, std::span<float>) const {}
-  Cache fork(const Cache&) const { return {}; }
-  void truncate(Cache&, std::size_t) const {}
-};
+#include "own_model.hpp"
 
 struct MyConstraint {
   using State = int;
@@ -29,4 +20,4 @@ struct MyConstraint {
   std::string jump_forward(State) const { return {}; }
 };
 
-static_assert(sizeof(tooldecode::Decoder<MyModel, MyConstraint>) > 0);
+static_assert(sizeof(tooldecode::Decoder<OwnModel, MyConstraint>) > 0);

@@ -1,20 +1,11 @@
 // expected-error: deleted
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <string>
 
 #include <tooldecode/decode/decoder.hpp>
 
-struct MyModel {
-  struct Cache {};
-  std::size_t vocabulary_size() const { return 1; }
-  Cache make_cache() const { return {}; }
-  std::size_t length(const Cache&) const { return 0; }
-  void forward(Cache&, std::span<const tooldecode::TokenId>, std::span<float>) const {}
-  Cache fork(const Cache&) const { return {}; }
-  void truncate(Cache&, std::size_t) const {}
-};
+#include "own_model.hpp"
 
 struct MyConstraint {
   using State = int;
@@ -28,7 +19,7 @@ struct MyConstraint {
 };
 
 void decode() {
-  const MyModel model;
+  const OwnModel model;
   const MyConstraint constraint;
 #ifdef TOOLDECODE_EXPECT_ERROR
   const tooldecode::Decoder decoder{model, MyConstraint{}};

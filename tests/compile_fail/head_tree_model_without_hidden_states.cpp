@@ -6,17 +6,12 @@
 
 #include <tooldecode/core/diagnose.hpp>
 
+#include "own_model.hpp"
+
 using Tokens    = std::span<const tooldecode::TokenId>;
 using Ancestors = std::span<const std::uint64_t>;
 
-struct MyModel {
-  struct Cache {};
-  std::size_t vocabulary_size() const { return 1; }
-  Cache make_cache() const { return {}; }
-  std::size_t length(const Cache&) const { return 0; }
-  void forward(Cache&, std::span<const tooldecode::TokenId>, std::span<float>) const {}
-  Cache fork(const Cache&) const { return {}; }
-  void truncate(Cache&, std::size_t) const {}
+struct MyModel : OwnModel {
   std::size_t hidden_size() const { return 1; }
   void forward_hidden(Cache&, Tokens, std::span<float>) const {}
   std::span<const float> lm_head() const { return {}; }

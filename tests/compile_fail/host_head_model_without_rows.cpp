@@ -5,6 +5,8 @@
 
 #include <tooldecode/core/diagnose.hpp>
 
+#include "own_model.hpp"
+
 struct Matrix {
   const float* data() const { return nullptr; }
 #ifndef TOOLDECODE_EXPECT_ERROR
@@ -13,14 +15,7 @@ struct Matrix {
 #endif
 };
 
-struct MyModel {
-  struct Cache {};
-  std::size_t vocabulary_size() const { return 1; }
-  Cache make_cache() const { return {}; }
-  std::size_t length(const Cache&) const { return 0; }
-  void forward(Cache&, std::span<const tooldecode::TokenId>, std::span<float>) const {}
-  Cache fork(const Cache&) const { return {}; }
-  void truncate(Cache&, std::size_t) const {}
+struct MyModel : OwnModel {
   std::size_t hidden_size() const { return 1; }
   void forward_hidden(Cache&, std::span<const tooldecode::TokenId>, std::span<float>) const {}
   Matrix lm_head() const { return {}; }
