@@ -19,6 +19,7 @@
 #include <support/states_beside_logits.hpp>
 
 namespace td = tooldecode;
+using td::test::random_tokens;
 using Tokens = std::vector<td::TokenId>;
 using Floats = std::vector<float>;
 
@@ -31,12 +32,6 @@ struct Part {
   std::size_t row = 0;
   td::TokenMask mask{61};
 };
-
-Tokens random_tokens(std::size_t count, std::mt19937& random) {
-  Tokens tokens(count);
-  for (auto& token : tokens) token = static_cast<td::TokenId>(random() % 61);
-  return tokens;
-}
 
 Part random_part(std::mt19937& random) {
   Part part;

@@ -11,6 +11,7 @@
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/left_recursion.hpp>
 
+#include <support/accepts.hpp>
 #include <support/catch.hpp>
 #include <support/slow_rules.hpp>
 
@@ -62,13 +63,7 @@ bool recurs_at_left(const Rules& g) {
   return false;
 }
 
-bool accepts(const Automaton& automaton, std::string_view text) {
-  auto state = std::optional(automaton.initial());
-  for (const char c : text) {
-    if (state) state = automaton.step(*state, static_cast<std::uint8_t>(c));
-  }
-  return state && automaton.is_accepting(*state);
-}
+using test::accepts;
 
 std::vector<std::string> all_texts(std::size_t length) {
   std::vector<std::string> texts{""};

@@ -5,6 +5,7 @@
 #include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 
+#include <support/accepts.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
@@ -13,15 +14,7 @@ using namespace tooldecode::formats;
 
 namespace {
 
-bool accepts(const Automaton& machine, std::string_view text) {
-  auto state = machine.initial();
-  for (const char c : text) {
-    const auto next = machine.step(state, static_cast<std::uint8_t>(c));
-    if (!next) return false;
-    state = *next;
-  }
-  return machine.is_accepting(state);
-}
+using test::accepts;
 
 }  // namespace
 

@@ -14,6 +14,7 @@
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
+#include <support/accepts.hpp>
 #include <support/cases.hpp>
 #include <support/catch.hpp>
 #include <support/code_of.hpp>
@@ -38,10 +39,7 @@ grammar::Automaton machine_of(const Json& format) {
       grammar, {{"type", "structural_tag"}, {"format", format}}, {.vocabulary = &vocabulary()});
   return {grammar, root};
 }
-bool accepts(const grammar::Automaton& machine, std::string_view text) {
-  const auto state = machine.advance(machine.initial(), text);
-  return state && machine.is_accepting(*state);
-}
+using test::accepts;
 bool accepts(const char* format, std::string_view text) {
   return accepts(machine_of(tooldecode::text::parse_json(format)), text);
 }

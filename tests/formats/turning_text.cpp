@@ -7,6 +7,7 @@
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
+#include <support/accepts.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
@@ -43,10 +44,7 @@ bool is_text(const Rules& rules, const std::string& text, bool again) {
   return true;
 }
 
-bool accepts(const grammar::Automaton& machine, std::string_view text) {
-  const auto state = machine.advance(machine.initial(), text);
-  return state && machine.is_accepting(*state);
-}
+using test::accepts;
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 
+#include <support/accepts.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
@@ -16,10 +17,7 @@ using tooldecode::grammar::NonemptyTexts;
 
 namespace {
 
-bool accepts(const Automaton& machine, std::string_view text) {
-  const auto state = machine.advance(machine.initial(), text);
-  return state && machine.is_accepting(*state);
-}
+using test::accepts;
 
 NodeId pattern(Grammar& grammar, const char* text) {
   return grammar.lexeme(

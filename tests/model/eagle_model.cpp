@@ -30,6 +30,7 @@ using td::test::random_eagle3_weights;
 using td::test::random_eagle_weights;
 using td::test::random_llama;
 using td::test::random_llama_config;
+using td::test::random_tokens;
 using td::test::Vector;
 using Layer  = td::model::LlamaWeights::Layer;
 using Tokens = std::vector<td::TokenId>;
@@ -483,12 +484,6 @@ TEST_CASE("EagleModel of SmolLM2 equals PyTorch in tokens and states", "[publish
 }
 
 namespace {
-
-Tokens random_tokens(std::size_t count, std::mt19937& random) {
-  Tokens tokens(count);
-  for (auto& token : tokens) token = static_cast<td::TokenId>(random() % 61);
-  return tokens;
-}
 
 std::span<const float> row(const Floats& rows, std::size_t i, std::size_t size) {
   return std::span(rows).subspan(i * size, size);

@@ -14,6 +14,7 @@
 #include <support/random_llama.hpp>
 
 namespace td = tooldecode;
+using td::test::random_tokens;
 using Tokens = std::vector<td::TokenId>;
 using Floats = std::vector<float>;
 
@@ -34,12 +35,6 @@ td::LlamaModel first_layers(const td::model::LlamaWeights& weights, std::size_t 
   some.layers.resize(count);
   some.final_norm.assign(width, 1);
   return {config_of(count), some};
-}
-
-Tokens random_tokens(std::size_t count, std::mt19937& random) {
-  Tokens tokens(count);
-  for (auto& token : tokens) token = static_cast<td::TokenId>(random() % 61);
-  return tokens;
 }
 
 template <class M>

@@ -24,6 +24,7 @@
 
 namespace td = tooldecode;
 using td::test::random_llama;
+using td::test::random_tokens;
 using Tokens = std::vector<td::TokenId>;
 using Vector = std::vector<double>;
 
@@ -47,12 +48,6 @@ Vector slow_logits(const td::LlamaConfig& config, const td::model::LlamaWeights&
   return td::test::times(
       config.tied_head ? weights.embedding : weights.head,
       td::test::normed(rows.back().state, weights.final_norm, config.norm_epsilon));
-}
-
-Tokens random_tokens(std::size_t count, std::mt19937& random) {
-  Tokens tokens(count);
-  for (auto& token : tokens) token = static_cast<td::TokenId>(random() % 61);
-  return tokens;
 }
 
 std::vector<float> logits_after(const td::LlamaModel& model, td::model::KvCache& cache,

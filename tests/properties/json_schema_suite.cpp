@@ -9,6 +9,7 @@
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/value_reader.hpp>
 
+#include <support/accepts.hpp>
 #include <support/catch.hpp>
 #include <support/data.hpp>
 
@@ -20,14 +21,7 @@ using namespace tooldecode::schema;
 using Json = tooldecode::JsonValue;
 
 bool accepts(const std::optional<Automaton>& automaton, const std::string& text) {
-  if (!automaton) return false;
-  Automaton::State state = automaton->initial();
-  for (const char c : text) {
-    const auto next = automaton->step(state, static_cast<std::uint8_t>(c));
-    if (!next) return false;
-    state = *next;
-  }
-  return automaton->is_accepting(state);
+  return automaton && test::accepts(*automaton, text);
 }
 
 // Nothing for a schema that no value satisfies.

@@ -109,21 +109,6 @@ Seen judge(const Machine& machine, const Tokens& banned = {}) {
   return seen;
 }
 
-/// All ways to write a name, a few tokens each.
-std::vector<Tokens> spellings(const td::Vocabulary& of, std::string_view text) {
-  if (text.empty()) return {{}};
-  std::vector<Tokens> all;
-  for (std::size_t t = 0; t < of.size(); ++t) {
-    const auto token = static_cast<td::TokenId>(t);
-    if (!of.is_text(token) || !text.starts_with(of.bytes(token))) continue;
-    for (Tokens rest : spellings(of, text.substr(of.bytes(token).size()))) {
-      rest.insert(rest.begin(), token);
-      all.push_back(std::move(rest));
-    }
-  }
-  return all;
-}
-
 }  // namespace
 
 TEST_CASE(

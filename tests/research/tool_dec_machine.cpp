@@ -159,21 +159,6 @@ TEST_CASE("ToolDecMachine::fill_mask allows exactly the tokens that advance take
 
 namespace {
 
-/// Every way to write a text in the tokens of a vocabulary.
-std::vector<Tokens> spellings(const td::Vocabulary& of, std::string_view text) {
-  if (text.empty()) return {{}};
-  std::vector<Tokens> all;
-  for (std::size_t t = 0; t < of.size(); ++t) {
-    const auto token = static_cast<td::TokenId>(t);
-    if (!of.is_text(token) || !text.starts_with(of.bytes(token))) continue;
-    for (Tokens rest : spellings(of, text.substr(of.bytes(token).size()))) {
-      rest.insert(rest.begin(), token);
-      all.push_back(std::move(rest));
-    }
-  }
-  return all;
-}
-
 /// The answers of at most so many tokens that make calls and end with them, by `advance`; requires
 /// that masks are the same, and empty only where the ToolCallFSM's are.
 std::set<Tokens> answers(const Machine& machine, const td::ToolCallFSM& calls, Tokens begin,

@@ -7,6 +7,7 @@
 #include <tooldecode/schema/metaschemas.hpp>
 #include <tooldecode/text/value_reader.hpp>
 
+#include <support/accepts.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
@@ -22,15 +23,7 @@ grammar::Automaton compiled(const std::string& schema) {
   return grammar::Automaton(std::move(grammar), value);
 }
 
-bool accepts(const grammar::Automaton& values, const std::string& text) {
-  auto state = values.initial();
-  for (const char c : text) {
-    const auto next = values.step(state, static_cast<std::uint8_t>(c));
-    if (!next) return false;
-    state = *next;
-  }
-  return values.is_accepting(state);
-}
+using test::accepts;
 
 }  // namespace
 

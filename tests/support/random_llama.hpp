@@ -62,4 +62,11 @@ inline LlamaModel random_llama(unsigned seed) {
   return {config, random_llama_weights(config, seed)};
 }
 
+/// Tokens of that model.
+inline std::vector<TokenId> random_tokens(std::size_t count, std::mt19937& random) {
+  std::vector<TokenId> tokens(count);
+  for (TokenId& token : tokens) token = static_cast<TokenId>(random() % 61);
+  return tokens;
+}
+
 }  // namespace tooldecode::test

@@ -2,7 +2,9 @@
 /// Vocabularies and tools for tests of ToolDec, with tokens that cross the edges of its modes.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/core/types.hpp>
@@ -82,6 +84,21 @@ inline const ToolSet& prefixes() {
     {"name": "ab", "parameters": {"type": "object"}},
     {"name": "abc", "parameters": {"type": "object"}}])");
   return set;
+}
+
+/// Every way to write a text in the tokens of a vocabulary.
+inline std::vector<std::vector<TokenId>> spellings(const Vocabulary& of, std::string_view text) {
+  if (text.empty()) return {{}};
+  std::vector<std::vector<TokenId>> all;
+  for (std::size_t t = 0; t < of.size(); ++t) {
+    const auto token = static_cast<TokenId>(t);
+    if (!of.is_text(token) || !text.starts_with(of.bytes(token))) continue;
+    for (auto& rest : spellings(of, text.substr(of.bytes(token).size()))) {
+      rest.insert(rest.begin(), token);
+      all.push_back(std::move(rest));
+    }
+  }
+  return all;
 }
 
 }  // namespace tooldecode::test::tool_dec
