@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of element_types.hpp.
 #pragma once
 
 #include <algorithm>
