@@ -112,6 +112,13 @@ TEST_CASE("choose_by_rejection ignores drafts outside the proposal and keeps the
   check_close(distribution_of(p, {0, 1}, {{0, 2}, {.5, .5}}), p);
   check_close(distribution_of(p, {1}, {{0, 1}, {1, 0}}), p);
 }
+
+TEST_CASE("choose_by_rejection ignores drafts that repeat and keeps the distribution") {
+  const std::vector<double> p{.5, .3, .2};
+  check_close(distribution_of(p, {0, 0}, {{0}, {1}}), p);
+  check_close(distribution_of(p, {2, 2}, {{2}, {1}}), p);
+  check_close(distribution_of(p, {1, 1}, {{0, 1}, {.2, .8}}), p);
+}
 #endif
 
 namespace {

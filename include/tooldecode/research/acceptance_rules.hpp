@@ -24,9 +24,10 @@ namespace tooldecode::verify {
 /// removes itself from q; both are renormalised. If no draft is accepted, samples from the
 /// remaining p.
 ///
-/// A token that p forbids is never chosen. A draft outside q violates the precondition; without
-/// assertions all drafts are then ignored and the token is sampled from p, which is correct for any
-/// drafts. If only rounding errors remain of p, the token is also sampled from the original p.
+/// A token that p forbids is never chosen. A draft outside q, or one that is there twice, violates
+/// the precondition; without assertions all drafts are then ignored and the token is sampled from p,
+/// which is correct for any drafts. If only rounding errors remain of p, the token is also sampled
+/// from the original p.
 ///
 /// \param drafts  in sampling order
 ///
@@ -49,7 +50,7 @@ template <class Noise>
   };
   const bool is_drawn = std::all_of(drafts.begin(), drafts.end(), [&](TokenId draft) {
     const std::size_t i = find(draft);
-    return i < q.size() && q[i] > 0;
+    return i < q.size() && q[i] > 0 && std::count(drafts.begin(), drafts.end(), draft) == 1;
   });
   TOOLDECODE_ASSERT(is_drawn);
   std::vector<double> owed(distribution.logits.size());  // [V]
