@@ -47,8 +47,9 @@ class EarlyOutputs {
 
   explicit EarlyOutputs(const EarlyOptions& options) : options_(options) {}
 
-  /// Keeps outputs and returns how many: not those that do not fit or would expire at once. Older
-  /// outputs of the same calls are removed in any case.
+  /// Takes outputs and returns how many: not those that do not fit or would expire at once. Older
+  /// outputs of the same calls are removed in any case. Later outputs may replace or drop earlier
+  /// ones of the same request, which count too.
   std::size_t keep(const std::string& id, std::vector<CachedOutput> outputs,
                    std::chrono::duration<double> keep_alive) {
     const auto now       = sweep();

@@ -207,8 +207,8 @@ class ToolOutputs:
         self._bytes = 0
 
     def add(self, owner: str, response_id: str, outputs: Sequence[CachedOutput]) -> int:
-        """How many outputs were kept; none where one is wrong. ApiError 404 for a server's id that was not given out, 400 for an
-        unknown tool and for arguments that are nested too deep."""
+        """How many outputs were taken, those that later ones replaced included; none where one is wrong. ApiError 404 for a
+        server's id that was not given out, 400 for an unknown tool and for arguments that are nested too deep."""
         response = self._responses.get((owner, response_id))
         if response is None:
             if is_server_id(response_id):
