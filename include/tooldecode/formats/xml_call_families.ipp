@@ -1,5 +1,3 @@
-/// \file
-/// Definitions of xml_call.hpp of model families.
 #pragma once
 
 #include <string_view>
