@@ -77,6 +77,11 @@ TEST_CASE("translate_oniguruma of repeats, lines and escapes matches as Onigurum
   // Script extensions are no part of a script, and \w has marks and some digits.
   CHECK(split(R"(\p{Han}+)", "\u4E2D\u3001") == Pieces{"\u4E2D", "\u3001"});
   CHECK(split(R"(\w+)", "e\u0301\u00B2 b") == Pieces{"e\u0301\u00B2", " ", "b"});
+  // In a class it has no such digits.
+  CHECK(split(R"([\w]+)", "e\u0301\u00B2 b") == Pieces{"e\u0301", "\u00B2 ", "b"});
+  CHECK(split(R"([^\w\s]+)", "e\u00BD! b") == Pieces{"e", "\u00BD!", " b"});
+  CHECK(split(R"([\W_]+)", "e\u00BD_b") == Pieces{"e", "\u00BD_", "b"});
+  CHECK(split(R"(\W+)", "e\u00BD!b") == Pieces{"e\u00BD", "!", "b"});
 }
 
 TEST_CASE("translate_oniguruma refuses what it cannot translate and names the byte") {

@@ -230,9 +230,10 @@ TOOLDECODE_INLINE OnigurumaPattern::Characters OnigurumaPattern::read_character(
 }
 
 TOOLDECODE_INLINE OnigurumaPattern::Characters OnigurumaPattern::read_escape(bool in_class) {
-  // Ruby's word characters, with digits of Latin-1 that are not in the documentation.
-  static const std::string word =
-      R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})";
+  // Ruby's word characters. Outside of classes they include digits of Latin-1 that are not in the
+  // documentation.
+  static const std::string class_word  = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
+  static const std::string plain_word  = class_word + R"(\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})";
   static const std::string hexadecimal = "0-9A-Fa-f";
   constexpr std::array<std::pair<char, std::uint32_t>, 7> controls{
       {{'a', 0x07}, {'e', 0x1B}, {'f', 0x0C}, {'n', 0x0A}, {'r', 0x0D}, {'t', 0x09}, {'v', 0x0B}}};
@@ -271,10 +272,12 @@ TOOLDECODE_INLINE OnigurumaPattern::Characters OnigurumaPattern::read_escape(boo
     case 'H':
       return {.set = {.others = {"[^" + hexadecimal + ']'}}};
     case 'w':
-    case 'W':
+    case 'W': {
       if (ignores_case_) break;
+      const std::string& word = in_class ? class_word : plain_word;
       if (c == 'w') return {.set = {.items = word}};
       return {.set = {.others = {"[^" + word + ']'}}};
+    }
     case 'p':
     case 'P':
       if (ignores_case_) break;
