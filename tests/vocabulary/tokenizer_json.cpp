@@ -249,6 +249,12 @@ TEST_CASE("parse_tokenizer_json errors name the part that is malformed or not su
         "#/pre_tokenizer/behavior");
   CHECK(where("/pre_tokenizer", {{"type", "Metaspace"}, {"prepend_scheme", "last"}}) ==
         "#/pre_tokenizer/prepend_scheme");
+  const json split = {{"type", "Split"}, {"pattern", {{"String", "a"}}}, {"behavior", "Isolated"}};
+  for (const char* mark : {"", "__"}) {
+    const json space = {{"type", "Metaspace"}, {"replacement", mark}};
+    CHECK(where("/pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {space, split}}}) ==
+          "#/pre_tokenizer/pretokenizers/0/replacement");
+  }
   CHECK(where("/model", nullptr) == "#/model");
   CHECK_THROWS_AS(td::vocabulary::parse_tokenizer_json("[1"), td::Error);
 }
@@ -414,6 +420,21 @@ TEST_CASE("parse_tokenizer_json of a Unigram model encodes by its scores") {
                     "#/model/vocab/2: must be a token and its score");
 }
 
+// The ids are what the Python package `tokenizers` 0.23.3 gives for the same file.
+TEST_CASE("parse_tokenizer_json of a Unigram model finds the last of equal rows") {
+  const json rows =
+      json::parse(R"([["<unk>", 0], ["a", -1], ["b", -1], ["ab", -1], ["c", -2], ["ab", -9]])");
+  json file                               = spaced(true);
+  file["pre_tokenizer"]["prepend_scheme"] = "never";
+  file["model"]                           = {{"type", "Unigram"}, {"vocab", rows}};
+  file["decoder"]                         = {{"type", "Metaspace"}};
+  file["added_tokens"]                    = json::array({added(5, "ab")});
+  file["added_tokens"][0]["single_word"]  = true;
+  const td::Tokenizer tokenizer           = td::vocabulary::parse_tokenizer_json(file.dump());
+  CHECK(tokenizer.encode("ab") == Ids{5});
+  CHECK(tokenizer.encode("abc") == Ids{1, 2, 4});
+}
+
 TEST_CASE("parse_tokenizer_json of a WordPiece model decodes words with spaces before them") {
   const json file               = {{"model",
                                     {{"type", "WordPiece"},
@@ -475,6 +496,60 @@ TEST_CASE("parse_tokenizer_json never merges text into a special token") {
   CHECK(tokenizer.encode("aab") == Ids{2, 4});
   CHECK(tokenizer.encode("aa") == Ids{2, 2});
   CHECK(tokenizer.encode("aa", {.parse_special = true}) == Ids{263});
+}
+
+// Hugging Face encodes these as the special token, also where the token is not matched in the text.
+TEST_CASE("parse_tokenizer_json does not encode where a special token hides from the text") {
+  const auto refusal = [](const json& file) -> std::string {
+    const td::Tokenizer tokenizer = td::vocabulary::parse_tokenizer_json(file.dump());
+    try {
+      static_cast<void>(tokenizer.encode("aab"));
+    } catch (const td::Error& error) {
+      CHECK(error.code() == td::Errc::unknown_format);
+      return error.where();
+    }
+    return "";
+  };
+  json file                              = spaced();
+  file["model"]["vocab"]["aa"]           = 263;
+  file["added_tokens"][2]                = added(263, "aa", true);
+  file["added_tokens"][2]["single_word"] = true;
+  CHECK(refusal(file) == "");  // no merge gives it
+  json merged = file;
+  merged["model"]["merges"].push_back("a a");
+  CHECK(refusal(merged) == "#/model/merges/2");
+  file["model"]["ignore_merges"] = true;
+  CHECK(refusal(file) == "#/added_tokens/2");
+
+  file                    = spaced(true);
+  file["added_tokens"][2] = added(1, "\u2581", true);  // is what spaces become
+  CHECK(refusal(file) == "#/added_tokens/2");
+  const json rows =
+      json::parse(R"([["<unk>", 0], ["\u2581", -1], ["a", -2], ["b", -3], ["aa", -3]])");
+  file["model"]        = {{"type", "Unigram"}, {"byte_fallback", true}, {"vocab", rows}};
+  file["added_tokens"] = json::array({added(4, "aa", true)});
+  CHECK(refusal(file) == "");
+  file["added_tokens"][0]["single_word"] = true;
+  CHECK(refusal(file) == "#/added_tokens/0");
+}
+
+TEST_CASE("parse_tokenizer_json does not encode where pieces of a prefixed text get spaces") {
+  json file         = spaced();
+  const json space  = {{"type", "Metaspace"}, {"prepend_scheme", "always"}, {"split", false}};
+  const auto encode = [](const json& one) {
+    return td::vocabulary::parse_tokenizer_json(one.dump()).encode("a", {.add_space_prefix = true});
+  };
+  file["pre_tokenizer"] = space;
+  CHECK(encode(file) == Ids{1, 2});
+  file["added_tokens"][1]["normalized"] = true;
+  CHECK_THROWS_WITH(encode(file), td::test::contains("#/pre_tokenizer: a space is put before"));
+
+  file                  = json::parse(tiny());
+  file["normalizer"]    = {{"type", "Prepend"}, {"prepend", " "}};
+  const json digits     = {{"type", "Digits"}};
+  const json bytes      = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"use_regex", false}};
+  file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {digits, bytes}}};
+  CHECK_THROWS_WITH(encode(file), td::test::contains("#/pre_tokenizer/pretokenizers/1/add_prefix"));
 }
 
 TEST_CASE("parse_tokenizer_json takes an end token that only the model's vocabulary contains") {

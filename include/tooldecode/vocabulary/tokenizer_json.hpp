@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -63,6 +64,8 @@ class TokenizerJson {
   void read_model_token(const std::string& content, const JsonValue& id,
                         const std::string& pointer);
   void read_added_token(const JsonValue& token, const std::string& pointer);
+  // Records a special token that the model can encode where it is not matched in the text.
+  void note_hidden(const AddedToken& token, const std::string& content, const std::string& pointer);
   [[nodiscard]] std::string normalized_content(const std::string& content, bool is_special,
                                                const std::string& pointer) const;
   // The text that is encoded as a token with this content; nothing if there is none.
@@ -92,6 +95,7 @@ class TokenizerJson {
   std::vector<TextChange> changes_;
   OtherNormalizers other_normalizers_ = OtherNormalizers::none;
   SpacePrefix prefix_                 = SpacePrefix::none;
+  std::string second_prefix_;            // the place of what adds spaces after the normalizer did
   std::optional<PreTokenizer> unknown_;  // replaces the splits if a part is not supported
   TokenSpelling spelling_;
   std::vector<Vocabulary::Entry> entries_;
@@ -99,6 +103,7 @@ class TokenizerJson {
   std::unordered_map<std::string, std::size_t> model_ids_;  // by content
   std::vector<double> scores_;                              // [entries], for Unigram
   std::vector<AddedToken> first_added_, second_added_;
+  std::unordered_set<TokenId> hidden_specials_;
 };
 
 }  // namespace detail

@@ -24,6 +24,10 @@ TOOLDECODE_INLINE Tokenizer TokenizerJson::build() {
   if (file.has("pre_tokenizer")) read_pre_tokenizer(root_["pre_tokenizer"], "#/pre_tokenizer");
   read_decoder();
   read_tokens();
+  // The stretches between these have no space of the normalizer's before them.
+  if (!second_prefix_.empty() && !second_added_.empty()) {
+    set_unknown(second_prefix_, "a space is put before pieces of a text");
+  }
   const Vocabulary vocabulary(entries_, options());
   Tokenizer::Encoding pieces = encoding(vocabulary);  // may set unknown_
   return Tokenizer(vocabulary, std::move(pieces), pre_tokenizer(), text_rules());
@@ -185,8 +189,13 @@ TOOLDECODE_INLINE void TokenizerJson::set_mark(const std::string& mark,
 }
 
 TOOLDECODE_INLINE void TokenizerJson::set_prefix(SpacePrefix prefix, const std::string& pointer) {
+  const bool is_second =
+      prefix_ == SpacePrefix::every_stretch && prefix != SpacePrefix::every_stretch;
   // A stretch that already has a space before it gets no other.
-  if (prefix_ == SpacePrefix::every_stretch && prefix != SpacePrefix::every_stretch) return;
+  if (is_second && splits_.empty()) {
+    second_prefix_ = pointer;
+    return;
+  }
   if (prefix_ != SpacePrefix::none || !splits_.empty()) {
     return set_unknown(pointer, "a space is put before pieces of a text");
   }
@@ -272,7 +281,9 @@ TOOLDECODE_INLINE void TokenizerJson::read_metaspace(const JsonValue& part,
                                                      const std::string& pointer) {
   const JsonMembers members(part, pointer);
   if (byte_level_) set_unknown(pointer, "spaces are marked after bytes are spelt");
-  set_mark(members.value_or<std::string>("replacement", space_mark), pointer);
+  const auto mark = members.value_or<std::string>("replacement", space_mark);
+  if (!is_one_character(mark)) members.fail("replacement", "must be one character");
+  set_mark(mark, pointer);
   is_marked_  = true;
   auto scheme = members.value_or<std::string>("prepend_scheme", "always");
   // The predecessor of prepend_scheme in old files.
@@ -335,6 +346,9 @@ TOOLDECODE_INLINE void TokenizerJson::read_tokens() {
         refuse(pointer, "must be a token and its score");
       }
       scores_.push_back(row[1].get<double>());
+      // Hugging Face's reader finds only the last of the rows with the same text.
+      const auto earlier = model_ids_.extract(row[0].get<std::string>());
+      if (!earlier.empty()) origins_[earlier.mapped()].is_read = false;
       read_model_token(row[0].get<std::string>(), i, pointer);
     }
   } else {
@@ -427,6 +441,7 @@ TOOLDECODE_INLINE void TokenizerJson::read_added_token(const JsonValue& token,
                    .strips_left  = members.value_or("lstrip", false),
                    .strips_right = members.value_or("rstrip", false)};
   if (!is_normalized) {
+    note_hidden(found, content, pointer);
     first_added_.push_back(std::move(found));
     return;
   }
@@ -440,7 +455,23 @@ TOOLDECODE_INLINE void TokenizerJson::read_added_token(const JsonValue& token,
     found.text         = TokenSpelling::marked(mark_, false).write(normalized);
     found.keeps_spaces = true;
   }
+  note_hidden(found, content, pointer);
   second_added_.push_back(std::move(found));
+}
+
+TOOLDECODE_INLINE void TokenizerJson::note_hidden(const AddedToken& token,
+                                                  const std::string& content,
+                                                  const std::string& pointer) {
+  if (!token.is_control || !origins_[static_cast<std::size_t>(token.token)].in_model) return;
+  const auto read = text_read_as(content);
+  if (!read || (!token.single_word && *read == token.text)) return;
+  hidden_specials_.insert(token.token);
+  const bool is_unit  = byte_level_ ? read->size() == 1 : is_one_character(*read);
+  const bool is_whole = model_type_ == "BPE" &&
+                        JsonMembers(root_["model"], "#/model").value_or("ignore_merges", false);
+  if (model_type_ == "Unigram" || is_unit || is_whole) {
+    set_unknown(pointer, "the model encodes text as a special token");
+  }
 }
 
 TOOLDECODE_INLINE std::string TokenizerJson::normalized_content(const std::string& content,
@@ -535,6 +566,9 @@ TOOLDECODE_INLINE std::vector<BytePairEncoding::TokenMerge> TokenizerJson::merge
     const std::string content = left + tail;
     if (is_special(one.merged) && text_read_as(content) != content) {
       set_unknown(pointer, "spaces are merged into a special token");
+    }
+    if (hidden_specials_.contains(one.merged)) {
+      set_unknown(pointer, "text is merged into a special token");
     }
   }
   return result;
