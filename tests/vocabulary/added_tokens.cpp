@@ -69,6 +69,21 @@ TEST_CASE("AddedTokens::split gives white space once, to the token that strips i
   CHECK(AddedTokens({right}).strip());
 }
 
+// Each token that took the rest of the white space looked through all of it: this took minutes.
+TEST_CASE("AddedTokens::split looks at white space once") {
+  const std::string lines(300'000, '\n'), text = lines + " a";
+  for (const bool keeps_spaces : {false, true}) {
+    AddedToken token{.text = "\n", .token = 1, .strips_right = true, .keeps_spaces = keeps_spaces};
+    const auto right = AddedTokens({token}).split(text, true);
+    REQUIRE(right.size() == lines.size() + 1);
+    CHECK(right.front().text.size() == lines.size() + (keeps_spaces ? 0 : 1));
+    CHECK(right.back().text == (keeps_spaces ? " a" : "a"));
+    token.strips_right = false;
+    token.strips_left  = true;
+    CHECK(AddedTokens({token}).split(lines, true).size() == lines.size());
+  }
+}
+
 TEST_CASE("AddedTokens::of takes the control and user-defined tokens of a vocabulary") {
   const AddedTokens tokens = AddedTokens::of(td::Vocabulary(
       {{"a"}, {"<t>", td::TokenType::user_defined}, {"<e>", td::TokenType::control}}));

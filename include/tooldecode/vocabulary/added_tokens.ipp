@@ -69,16 +69,19 @@ TOOLDECODE_INLINE std::vector<AddedTokens::Stretch> AddedTokens::split(std::stri
       }
     }
     if (token->strips_left) {
-      const std::size_t first = std::max(done, without_last_spaces(text.substr(0, begin)).size());
+      // What the previous token took is not searched again.
+      const std::size_t first =
+          begin <= done ? done : done + without_last_spaces(text.substr(done, begin - done)).size();
       const std::size_t space = token->keeps_spaces && first < begin
                                     ? text.substr(first, begin - first).rfind(' ')
                                     : std::string_view::npos;
       begin                   = space != std::string_view::npos ? first + space + 1 : first;
     }
     if (token->strips_right) {
+      end                          = std::max(end, done);
       const std::string_view after = text.substr(end);
       const std::size_t taken      = after.size() - without_first_spaces(after).size();
-      end += token->keeps_spaces ? std::min(taken, after.find(' ')) : taken;
+      end += token->keeps_spaces ? std::min(taken, after.substr(0, taken).find(' ')) : taken;
     }
     if (done < begin) stretches.push_back({text.substr(done, begin - done), nullptr});
     // A token may begin within the white space that the previous one took. It is matched too, but
