@@ -45,6 +45,46 @@ TEST_CASE("lark_pattern reads the syntax of Rust's regular expressions") {
   CHECK(matches(R"(\p{Lu}\PL)", "A1"));
 }
 
+TEST_CASE("lark_pattern reads what begins a class as Rust does") {
+  CHECK(matches("[--a]+", "-a"));
+  CHECK_FALSE(matches("[--a]", "0"));
+  CHECK(matches("[^---a]", "0"));
+  CHECK_FALSE(matches("[^---a]", "a"));
+  CHECK(matches("[-]-]", "--]"));
+  CHECK(matches("[ ^ ] a]", "b", "x"));
+  CHECK_FALSE(matches("[ ^ ] a]", "]", "x"));
+  CHECK_FALSE(matches("[&&a]", "a"));
+  CHECK_FALSE(matches("[&&a]", "&"));
+  CHECK(matches("[~~a]", "a"));
+  CHECK_FALSE(matches("[~~a]", "~"));
+  CHECK(matches("[A-[]+", "B["));
+  CHECK(matches("[\\d-]+", "1-"));
+  CHECK(error_of("[\\d-z]") == "malformed_pattern byte 1");
+  CHECK(error_of("[\\<]") == "malformed_pattern byte 1");
+}
+
+TEST_CASE("lark_pattern refuses what Rust refuses in groups and properties") {
+  for (const char* expression : {"(?)", "(?-)", "(?-:a)", "(?i-:a)", "(?ii:a)", "(?i-i:a)",
+                                 "(?<1a>a)", "(?P<a b>a)", "(?<a>b)(?<a>c)"}) {
+    INFO(expression);
+    CHECK(error_of(expression).starts_with("malformed_pattern"));
+  }
+  CHECK(error_of("\\p{^Lu}") == "unsupported_pattern byte 0");
+  CHECK(matches("(?<a.b[0]>a)(?<\u00e9>b)", "ab"));
+  CHECK(matches("a\u00a0b", "ab", "x"));
+}
+
+TEST_CASE("lark_pattern reads bytes of the flag -u in ASCII only") {
+  CHECK_FALSE(matches("(?i-u:k)", "\u212a"));
+  CHECK(matches("(?i-u:[k]\u00e9)", "K\u00e9"));
+  for (const char* expression :
+       {"(?-u:.)", "(?s-u:.)", "(?-u:\\D)", "(?-u:\\W)", "(?-u:[^a])", "(?-u:\\xff)",
+        "(?-u:[\u00e9])", "(?-u:[[:^alpha:]])", "(?-u:\\pL)"}) {
+    INFO(expression);
+    CHECK(error_of(expression).starts_with("unsupported_pattern"));
+  }
+}
+
 TEST_CASE("lark_pattern uses Unicode classes unless a flag disables them") {
   CHECK(matches(R"(\d\w\s)", "\u0661\u24b6\u00a0"));
   CHECK_FALSE(matches(R"((?-u:\d))", "\u0661"));

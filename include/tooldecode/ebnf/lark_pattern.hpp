@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -51,14 +52,20 @@ class LarkPattern : text::TextCursor<Errc::malformed_pattern, Errc::unsupported_
   void sequence();
   // Returns whether it wrote a part that a quantifier may follow.
   bool atom();
+  // Writes a class. Without the flag u one beyond ASCII is refused: it would match single bytes.
+  void write_characters(const Set& set, std::size_t at);
+  void check_ascii(const Set& set, std::size_t at) const;
   bool end_anchor(std::size_t begin) const;
   bool group();
+  static bool is_group_name(std::string_view name);
   bool inside(std::size_t begin);
   void quantifiers(std::size_t begin);
   std::string bounds();
 
   // A range, or one character if `last` is 0; folded if case is ignored.
   [[nodiscard]] Set folded(char32_t first, char32_t last = 0) const;
+  // Without the flag u, of ASCII letters only.
+  [[nodiscard]] Set in_either_case(const Set& set) const;
   static Set property(std::string_view name, std::size_t at);
   std::optional<Set> letter_class(char c, std::size_t at) const;
   Set escape(bool in_class);
@@ -66,13 +73,14 @@ class LarkPattern : text::TextCursor<Errc::malformed_pattern, Errc::unsupported_
   char32_t escaped_number(std::size_t digits, std::size_t begin);
 
   Set bracket();
-  // The items up to an operator or the end; a bracket that comes first is an item.
-  Set operand(std::size_t begin, bool is_first);
+  // The items up to an operator or the end.
+  Set operand(std::size_t begin);
   Set item(std::size_t begin);
   Set posix();
 
   std::uint32_t depth_ = 0;
   Flags flags_;
+  std::set<std::string, std::less<>> names_;
   std::string out_;
 };
 

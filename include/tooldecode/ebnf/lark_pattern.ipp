@@ -76,10 +76,13 @@ TOOLDECODE_INLINE void LarkPattern::skip() {
   while (flags_.is_spaced && at_ < text_.size()) {
     if (peek() == '#') {
       while (at_ < text_.size() && peek() != '\n') ++at_;
-    } else if (std::string_view(" \t\r\n\f\v").find(peek()) == std::string_view::npos) {
+      continue;
+    }
+    const std::size_t begin = at_;
+    static const Set space  = text::unicode_space();
+    if (!space.contains(character())) {
+      at_ = begin;
       return;
-    } else {
-      ++at_;
     }
   }
 }
@@ -135,11 +138,11 @@ TOOLDECODE_INLINE bool LarkPattern::atom() {
     case '(':
       return group();
     case '[':
-      write_pattern(bracket(), out_);
+      write_characters(bracket(), begin);
       return true;
     case '.':
       ++at_;
-      write_pattern(flags_.dot_is_all ? Set::all() : ~Set{{'\n', '\n'}}, out_);
+      write_characters(flags_.dot_is_all ? Set::all() : ~Set{{'\n', '\n'}}, begin);
       return true;
     case '*':
     case '+':
@@ -156,8 +159,24 @@ TOOLDECODE_INLINE bool LarkPattern::atom() {
       break;
   }
   if (take("\\z")) return end_anchor(begin);
-  write_pattern(take("\\") ? escape(false) : folded(character()), out_);
+  if (take("\\")) {
+    const bool is_class = letter_class(peek(), at_).has_value();
+    const Set set       = escape(false);
+    is_class ? write_characters(set, begin) : write_pattern(set, out_);
+  } else {
+    write_pattern(folded(character()), out_);
+  }
   return true;
+}
+
+TOOLDECODE_INLINE void LarkPattern::write_characters(const Set& set, std::size_t at) {
+  check_ascii(set, at);
+  write_pattern(set, out_);
+}
+
+TOOLDECODE_INLINE void LarkPattern::check_ascii(const Set& set, std::size_t at) const {
+  if (flags_.is_unicode || (set & ~Set{{0, 0x7F}}).empty()) return;
+  refuse("without the flag 'u' a class beyond ASCII is one of bytes", at);
 }
 
 TOOLDECODE_INLINE bool LarkPattern::end_anchor(std::size_t begin) const {
@@ -173,12 +192,16 @@ TOOLDECODE_INLINE bool LarkPattern::group() {
   }
   if (take("P<") || take("<")) {
     const std::size_t close = text_.find('>', at_);
-    if (close == std::string_view::npos || close == at_) fail("a group's name is malformed", at_);
+    if (close == std::string_view::npos) fail("a group's name is malformed", at_);
+    const std::string_view given = text_.substr(at_, close - at_);
+    if (!is_group_name(given)) fail("a group's name is malformed", at_);
+    if (!names_.emplace(given).second) fail("two groups have one name", at_);
     at_ = close + 1;
     return inside(begin);
   }
   const Flags outer = flags_;
   bool is_on        = true;
+  std::string seen;
   while (!has(":") && !has(")")) {
     if (at_ >= text_.size()) fail("a group is not closed", begin);
     if (take("-")) {
@@ -186,13 +209,25 @@ TOOLDECODE_INLINE bool LarkPattern::group() {
       continue;
     }
     const std::size_t at = at_++;
+    if (seen.find(text_[at]) != seen.npos) fail("a flag is named twice", at);
+    seen += text_[at];
     set_flag(text_[at], is_on, at);
   }
+  if (text_[at_ - 1] == '-' || (seen.empty() && has(")"))) fail("a flag is missing", at_);
   if (take(")")) return false;  // applies to the end of the enclosing group
   ++at_;
   (void)inside(begin);
   flags_ = outer;
   return true;
+}
+
+TOOLDECODE_INLINE bool LarkPattern::is_group_name(std::string_view name) {
+  static const Set letters = *text::unicode_property("L") | Set{{'_', '_'}};
+  static const Set others =
+      letters | *text::unicode_property("N") | Set{{'.', '.'}, {'[', '['}, {']', ']'}};
+  const std::u32string all = text::decode_utf8(name);
+  return !all.empty() && letters.contains(all[0]) &&
+         std::all_of(all.begin(), all.end(), [](char32_t c) { return others.contains(c); });
 }
 
 TOOLDECODE_INLINE bool LarkPattern::inside(std::size_t begin) {
@@ -235,7 +270,13 @@ TOOLDECODE_INLINE std::string LarkPattern::bounds() {
 
 TOOLDECODE_INLINE LarkPattern::Set LarkPattern::folded(char32_t first, char32_t last) const {
   const Set set{{first, std::max(first, last)}};
-  return flags_.ignores_case ? either_case(set) : set;
+  return flags_.ignores_case ? in_either_case(set) : set;
+}
+
+TOOLDECODE_INLINE LarkPattern::Set LarkPattern::in_either_case(const Set& set) const {
+  if (flags_.is_unicode) return either_case(set);
+  const Set ascii{{0, 0x7F}};
+  return (either_case(set & ascii) & ascii) | set;
 }
 
 TOOLDECODE_INLINE LarkPattern::Set LarkPattern::property(std::string_view name, std::size_t at) {
@@ -283,11 +324,10 @@ TOOLDECODE_INLINE LarkPattern::Set LarkPattern::escape(bool in_class) {
       at_  = close;
     }
     ++at_;
-    const bool negated = name.starts_with('^');
-    if (negated) name.remove_prefix(1);
+    if (!flags_.is_unicode) refuse("a property without the flag 'u'", begin);
     Set set = property(name, begin);
-    if (flags_.ignores_case) set = either_case(set);
-    return negated != (c == 'P') ? ~set : set;
+    if (flags_.ignores_case) set = in_either_case(set);
+    return c == 'P' ? ~set : set;
   }
   if (!in_class && (c == 'b' || c == 'B' || c == '<' || c == '>')) {
     refuse("word boundaries are not supported", begin);
@@ -329,6 +369,9 @@ TOOLDECODE_INLINE char32_t LarkPattern::escaped_number(std::size_t digits, std::
     if (!digit) fail("a hexadecimal digit is missing", begin);
     value = value << 4 | *digit;
   }
+  if (!flags_.is_unicode && digits == 2 && next == end && value > 0x7F) {
+    refuse("without the flag 'u' this is a byte that is no character", begin);
+  }
   if (value > Set::last_code_point || (value >= 0xD800 && value <= 0xDFFF)) {
     fail("an escape that is no character", begin);
   }
@@ -341,15 +384,21 @@ TOOLDECODE_INLINE LarkPattern::Set LarkPattern::bracket() {
   if (++depth_ > max_nested) {
     throw Error(Errc::limit_exceeded, "byte " + std::to_string(at_), "classes nested too deeply");
   }
+  skip();
   const bool negated = take("^");
-  Set all            = operand(begin, true);
+  skip();
+  // At the beginning, hyphens and one bracket stand for themselves, operators do not.
+  Set all;
+  for (; take("-"); skip()) all = all | Set{{'-', '-'}};
+  if (all.empty() && take("]")) all = Set{{']', ']'}};
+  all = all | operand(begin);
   for (;;) {
     if (take("&&")) {
-      all = all & operand(begin, false);
+      all = all & operand(begin);
     } else if (take("--")) {
-      all = all & ~operand(begin, false);
+      all = all & ~operand(begin);
     } else if (take("~~")) {
-      const Set other = operand(begin, false);
+      const Set other = operand(begin);
       all             = (all & ~other) | (other & ~all);
     } else {
       break;
@@ -360,12 +409,12 @@ TOOLDECODE_INLINE LarkPattern::Set LarkPattern::bracket() {
   return negated ? ~all : all;
 }
 
-TOOLDECODE_INLINE LarkPattern::Set LarkPattern::operand(std::size_t begin, bool is_first) {
+TOOLDECODE_INLINE LarkPattern::Set LarkPattern::operand(std::size_t begin) {
   Set all;
-  for (bool leads = is_first;; leads = false) {
+  for (;;) {
     skip();
     if (at_ >= text_.size()) fail("a class is not closed", begin);
-    if (!leads && (has("]") || has("&&") || has("--") || has("~~"))) return all;
+    if (has("]") || has("&&") || has("--") || has("~~")) return all;
     if (has("[:")) {
       all = all | posix();
     } else if (has("[")) {
@@ -381,7 +430,9 @@ TOOLDECODE_INLINE LarkPattern::Set LarkPattern::item(std::size_t begin) {
   const auto one       = [&]() -> std::pair<Set, bool> {
     if (at_ >= text_.size()) fail("a class is not closed", begin);
     if (!take("\\")) {
-      const char32_t c = character();
+      const std::size_t here = at_;
+      const char32_t c       = character();
+      check_ascii({{c, c}}, here);
       return {Set{{c, c}}, true};
     }
     const char c        = peek();
@@ -389,21 +440,24 @@ TOOLDECODE_INLINE LarkPattern::Set LarkPattern::item(std::size_t begin) {
     if (is_class) return {escape(true), false};
     if (c >= '0' && c <= '9') refuse("references and octal numbers are not supported", at_);
     if (at_ >= text_.size()) fail("a backslash ends the expression", at_);
-    const char32_t meant = escaped_character(at_ - 1);
+    if (c == '<' || c == '>') fail("an unknown escape", at_ - 1);
+    const std::size_t here = at_ - 1;
+    const char32_t meant   = escaped_character(here);
+    check_ascii({{meant, meant}}, here);
     return {Set{{meant, meant}}, true};
   };
   const auto [first, is_character] = one();
-  if (!is_character) return first;
-  const char32_t from = first.ranges()[0].first;
+  const auto alone = [&] { return is_character ? folded(first.ranges()[0].first) : first; };
   skip();
   const std::size_t dash = at_;
-  if (!take("-")) return folded(from);
+  if (!take("-")) return alone();
   skip();
   if (has("]") || has("-")) {
     at_ = dash;
-    return folded(from);
+    return alone();
   }
-  if (has("[")) fail("a range to a class", at);
+  if (!is_character) fail("a range that begins with a class", at);
+  const char32_t from     = first.ranges()[0].first;
   const auto [last, ends] = one();
   if (!ends || last.ranges()[0].first < from) fail("a range whose ends are out of order", at);
   return folded(from, last.ranges()[0].first);
@@ -435,7 +489,7 @@ TOOLDECODE_INLINE LarkPattern::Set LarkPattern::posix() {
   };
   for (const auto& [known, set] : classes) {
     if (known != name) continue;
-    const Set cased = flags_.ignores_case ? either_case(set) : set;
+    const Set cased = flags_.ignores_case ? in_either_case(set) : set;
     return negated ? ~cased : cased;
   }
   fail("an unknown class", begin);
