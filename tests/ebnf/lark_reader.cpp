@@ -70,6 +70,7 @@ TEST_CASE("LarkReader errors name the byte of malformed text") {
   CHECK(error_of("start: \"a\"{3,2}") == "malformed_grammar byte 10");
   CHECK(error_of("start: \"ab\"..\"c\"") == "malformed_grammar byte 7");
   CHECK(error_of("start: \"a\" ->") == "malformed_grammar byte 13");
+  CHECK(error_of("start: \"a\" -> X") == "malformed_grammar byte 14");
   CHECK(error_of("start: fooBar") == "malformed_grammar byte 7");
   CHECK(error_of("a: \"x\"\na: \"y\"") == "malformed_grammar byte 7");
   CHECK(error_of("%import common.NONE") == "malformed_grammar byte 0");

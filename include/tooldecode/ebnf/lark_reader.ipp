@@ -234,8 +234,9 @@ TOOLDECODE_INLINE LarkExpression LarkReader::alternative() {
   while (take("&"));
   if (take("->")) {
     skip();
+    const std::size_t at = at_;
     if (!has_name()) fail("a name is missing after '->'");
-    (void)name();
+    if (is_lark_terminal(name())) fail("an alias is named as a rule, in small letters", at);
     skip();
   }
   if (has("%if")) refuse("%if is not supported", at_);
