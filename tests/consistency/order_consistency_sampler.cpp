@@ -353,6 +353,32 @@ TEST_CASE("OrderConsistencySampler with one order gives that order's candidate a
   CHECK(others > 30);
 }
 
+TEST_CASE("OrderConsistencySampler votes on no and on optional parameters in every format") {
+  static const VocabularyIndex bytes{test::byte_vocabulary()};
+  for (const char* properties :
+       {R"({})", R"({"a": {"type": "boolean"}})",
+        R"({"a": {"type": "boolean"}}, "required": ["a"])",
+        R"({"r": {"enum": [1, 2]}, "a": {"type": "boolean"}}, "required": ["r"])"}) {
+    const ToolSet tools =
+        ToolSet::parse(R"([{"name": "now", "parameters": {"type": "object", "properties": )" +
+                       std::string(properties) + "}}]");
+    for (const auto& named : named_formats()) {
+      CAPTURE(properties, named.name);
+      const ToolCallFSM calls{
+          bytes, tools, named.format, {.choice = ToolChoice::required, .parallel = false}};
+      const test::RandomModel model(bytes.vocabulary().size(), {.seed = 3});
+      const Decoder decode{model, calls};
+      const Consensus answer = OrderConsistencySampler{decode}(
+          std::vector<TokenId>{1}, {.max_tokens = 300, .always_ends = true});
+      const std::vector<ToolCall> written = calls.parse(answer.output.tokens);
+      REQUIRE(written.size() == 1);
+      REQUIRE(answer.calls.size() == 1);
+      CHECK(answer.calls[0].candidates.size() == 1);
+      CHECK(answer.calls[0].call == written[0]);
+    }
+  }
+}
+
 TEST_CASE(
     "OrderConsistencySampler of one required parameter has one order, whose key costs no pass") {
   const ToolSet tools = ToolSet::parse(R"([{"name": "f0", "parameters": {"type": "object",

@@ -118,7 +118,8 @@ class ToolOrders {
   [[nodiscard]] const std::string& opening() const noexcept { return opening_; }
 
   /// A branch per order, after the opening and some more bytes. Empty if an order does not allow
-  /// these bytes, or if the arguments end in them.
+  /// these bytes, or if the arguments end in them. A branch is over at once where a format writes
+  /// no text for no arguments.
   ///
   /// \param outer            the answer's state there
   /// \param log_probability  of the token that contains the bytes

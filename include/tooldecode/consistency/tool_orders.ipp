@@ -125,11 +125,14 @@ TOOLDECODE_INLINE std::vector<OrderBranch> ToolOrders::begin(std::string_view by
                                                              ToolCallFSM::State outer) const {
   std::vector<OrderBranch> branches;
   for (const ToolCallFSM& calls : calls_) {
-    const auto opened = *calls.advance_bytes(calls.initial(), opening_);
-    const auto state  = calls.advance_bytes(opened, bytes);
-    if (!state || !calls.find_tool(*state)) return {};
+    const auto opened  = *calls.advance_bytes(calls.initial(), opening_);
+    const auto state   = calls.advance_bytes(opened, bytes);
+    const bool is_over = !state || !calls.find_tool(*state);
+    if (is_over && !bytes.empty()) return {};
     branches.push_back(
         {.calls = calls, .state = opened, .outer = outer, .order = first_order_ + branches.size()});
+    // Without parameters the arguments may be empty text, which is over where it begins.
+    branches.back().is_over = branches.back().is_complete = is_over;
     branches.back().read(bytes, log_probability);
   }
   return branches;

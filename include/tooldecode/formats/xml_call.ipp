@@ -342,8 +342,7 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> XmlCall::names(
     }
     const auto content = [&](Grammar& part) {
       const NodeId space = gap_in(part, gap, options);
-      const NodeId close =
-          options.open_ended ? part.empty() : formats::delimiter(part, after_arguments());
+      const NodeId close = formats::delimiter(part, after_arguments());
       return part.sequence({space, arguments(part, tool, space, options), close});
     };
     NodeId after_tool = grammar.part(static_cast<std::uint32_t>(i), content);
