@@ -369,7 +369,7 @@ TEST_CASE("OrderConsistencySampler votes on no and on optional parameters in eve
       const test::RandomModel model(bytes.vocabulary().size(), {.seed = 3});
       const Decoder decode{model, calls};
       const Consensus answer = OrderConsistencySampler{decode}(
-          std::vector<TokenId>{1}, {.max_tokens = 300, .always_ends = true});
+          std::vector<TokenId>{1}, {.max_tokens = 600, .always_ends = true});
       const std::vector<ToolCall> written = calls.parse(answer.output.tokens);
       REQUIRE(written.size() == 1);
       REQUIRE(answer.calls.size() == 1);
