@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <random>
 #include <string>
 #include <utility>
@@ -351,6 +352,76 @@ TEST_CASE("OrderConsistencySampler with one order gives that order's candidate a
   }
   CHECK(compared > 100);
   CHECK(others > 30);
+}
+
+TEST_CASE("OrderConsistencySampler samples one order in formats without keys") {
+  static const VocabularyIndex bytes{test::byte_vocabulary()};
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"o": {"type": "boolean"}, "a": {"type": "boolean"}, "b": {"enum": [1, 2]}},
+    "required": ["a", "b"]}}, {"name": "g", "parameters": {"type": "object", "properties": {
+      "a": {"type": "boolean"}, "b": {"enum": [1, 2]}}, "required": ["a", "b"]}}])");
+  for (const char* name : {"toolken", "tooldec"}) {
+    const ToolCallFSM calls{bytes,
+                            tools,
+                            format_named(name).format,
+                            {.choice = ToolChoice::required, .parallel = false}};
+    for (unsigned seed = 0; seed < 8; ++seed) {
+      CAPTURE(name, seed);
+      const test::RandomModel model(bytes.vocabulary().size(), {.seed = seed});
+      const Decoder decode{model, calls};
+      const Consensus answer = OrderConsistencySampler{decode}(
+          std::vector<TokenId>{1}, {.max_tokens = 200, .always_ends = true});
+      const auto read = calls.parse(answer.output.tokens);
+      REQUIRE(read.size() == 1);
+      REQUIRE(answer.calls.size() == 1);
+      CHECK(answer.calls[0].candidates.size() == 1);
+      CHECK(answer.calls[0].call == read[0]);
+    }
+  }
+}
+
+TEST_CASE("OrderConsistencySampler calls a tool whose name begins with another tool's name") {
+  const ToolSet tools = ToolSet::parse(R"([
+    {"name": "now", "parameters": {"type": "object", "properties": {}}},
+    {"name": "now_b", "parameters": {"type": "object", "properties": {"a": {"type": "boolean"}},
+     "required": ["a"]}}])");
+  for (const char* name : {"glm", "glm-4.7", "iquest-q1", "hunyuan-4", "qwen3-coder", "hermes"}) {
+    for (const bool has_marks : {false, true}) {
+      std::vector<Vocabulary::Entry> marks;
+      if (has_marks) {
+        for (const char* mark : {"<arg_key>", "</tool_call>"}) {
+          marks.push_back({mark, TokenType::control});
+        }
+      }
+      marks.push_back({"now", TokenType::normal});
+      marks.push_back({"now_b", TokenType::normal});
+      const VocabularyIndex index{test::byte_vocabulary(marks)};
+      const ToolCallFSM calls{index,
+                              tools,
+                              format_named(name).format,
+                              {.choice = ToolChoice::required, .parallel = false}};
+      std::map<std::string, int> plain, voted;
+      for (unsigned seed = 0; seed < 24; ++seed) {
+        CAPTURE(name, has_marks, seed);
+        const test::RandomModel model(index.vocabulary().size(), {.seed = seed});
+        const Decoder decode{model, calls};
+        const DecodeOptions options{.max_tokens = 200, .always_ends = true};
+        const auto written = calls.parse(decode(std::vector<TokenId>{1}, options).tokens);
+        REQUIRE(written.size() == 1);
+        ++plain[written[0].name];
+        const Consensus answer = OrderConsistencySampler{decode}(std::vector<TokenId>{1}, options);
+        const auto read        = calls.parse(answer.output.tokens);
+        REQUIRE(read.size() == 1);
+        // Where a control token decides between the names, there is no vote.
+        REQUIRE(answer.calls.size() == (has_marks ? answer.calls.size() : 1));
+        for (const CallVote& vote : answer.calls) CHECK(vote.call == read[0]);
+        CHECK(read[0].name == written[0].name);  // votes change values, not the tool
+        ++voted[read[0].name];
+      }
+      CHECK(plain == voted);
+      CHECK(plain.size() == 2);
+    }
+  }
 }
 
 TEST_CASE("OrderConsistencySampler votes on no and on optional parameters in every format") {

@@ -81,6 +81,7 @@ TEST_CASE("parameter_orders of no parameter or one has one order") {
   CHECK(parameter_orders(0, 12).size() == 1);
   CHECK(parameter_orders(1, 12) == std::vector<std::vector<std::size_t>>{{0}});
   CHECK(parameter_orders(4, 0).size() == 1);
+  CHECK(parameter_orders(66, 9).size() == 9);
 }
 
 TEST_CASE("parameter_orders are distinct permutations, no more than exist") {

@@ -106,7 +106,8 @@ class OrderedSequence final : public decode::BatchSequence {
   // Whether the answer can still end in time after inserted tokens and a text.
   [[nodiscard]] bool leaves_room(std::span<const TokenId> tokens, std::string_view text) const;
 
-  // The offset in a token, after pending bytes, where the arguments of a call begin.
+  // The offset in a token, after pending bytes, where the arguments of a call begin. It is 0 where a
+  // name ended before the token, but might have gone on as another one.
   [[nodiscard]] std::optional<std::size_t> find_opening(TokenId token) const;
 
   void begin_voting(const TokenEvent& event, std::size_t opening);

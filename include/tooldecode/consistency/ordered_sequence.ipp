@@ -158,12 +158,21 @@ TOOLDECODE_INLINE std::optional<std::size_t> OrderedSequence::find_opening(Token
   }
   const std::size_t before = std::min(pending_.size(), bytes.size());
   State state              = *calls().advance_bytes(current(), bytes.substr(0, before));
-  bool inside              = calls().find_tool(state).has_value();
+  const bool was_open      = pending_.empty() && calls().is_name_open(state);
+  bool inside              = calls().find_tool(state).has_value() && !was_open;
+  // Where a name ended that may go on as another one: what follows decides.
+  std::optional<std::size_t> end_of_name;
+  if (was_open) end_of_name = 0;
   for (std::size_t i = before; i < bytes.size(); ++i) {
-    state             = *calls().advance_bytes(state, bytes.substr(i, 1));
-    const bool within = calls().find_tool(state).has_value();
-    if (within && !inside) return i + 1;
-    inside = within;
+    state = *calls().advance_bytes(state, bytes.substr(i, 1));
+    if (!calls().find_tool(state)) {
+      inside = false;
+      end_of_name.reset();
+    } else if (!inside && calls().is_name_open(state)) {
+      end_of_name = i + 1;
+    } else if (!inside) {
+      return end_of_name.value_or(i + 1);
+    }
   }
   return std::nullopt;
 }
@@ -186,7 +195,8 @@ TOOLDECODE_INLINE void OrderedSequence::begin_voting(const TokenEvent& event, st
   if (!orders->begin(voting.within, voting.log_probability, voting.begin).empty()) {
     take(event);
   } else {
-    if (!leaves_room({}, bytes.substr(0, opening))) return take(event);
+    // Without a token before the arguments the orders have none to read first: no vote.
+    if (opening == 0 || !leaves_room({}, bytes.substr(0, opening))) return take(event);
     voting.within.clear();
     voting.begin = opened;
     if (!push_text(bytes.substr(0, opening))) return sequence_.stop(Finish::stuck);

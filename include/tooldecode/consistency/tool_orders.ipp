@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <tooldecode/consistency/tool_orders.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/philox.hpp>
 #include <tooldecode/formats/listed_arguments.hpp>
 #include <tooldecode/formats/plain_text.hpp>
@@ -48,7 +49,9 @@ TOOLDECODE_INLINE std::vector<std::vector<std::size_t>> parameter_orders(std::si
                                                                          std::size_t max_orders,
                                                                          std::uint64_t seed) {
   std::size_t possible = 1;
-  for (std::size_t i = 2; i <= count && possible < max_orders; ++i) possible *= i;
+  for (std::size_t i = 2; i <= count && possible < max_orders; ++i) {
+    possible = possible > max_orders / i ? max_orders : possible * i;
+  }
   const std::size_t wanted = std::max<std::size_t>(1, std::min(max_orders, possible));
 
   std::vector<std::size_t> documented(count);
@@ -91,7 +94,14 @@ TOOLDECODE_INLINE ToolOrders::ToolOrders(const ToolCallFSM& calls, std::size_t t
   for (const auto& order : orders) {
     std::vector<std::string> keys;
     for (const std::size_t place : order) keys.push_back(required_[place]);
-    calls_.push_back(calls.single_call(tool, std::move(keys), true));
+    try {
+      calls_.push_back(calls.single_call(tool, std::move(keys), true));
+    } catch (const Error& error) {
+      if (error.code() != Errc::invalid_option) throw;
+      // A format without keys keeps the order of the arguments.
+      if (calls_.empty()) calls_.push_back(calls.single_call(tool, {}, true));
+      break;
+    }
   }
   const ToolCall empty{name_};
   const std::string text   = calls.write(std::span(&empty, 1));

@@ -120,6 +120,8 @@ class ToolCallFSM {
   [[nodiscard]] Mode mode(State state) const;
   /// The index of the tool whose arguments are being written.
   [[nodiscard]] std::optional<std::size_t> find_tool(State state) const;
+  /// Whether that tool's name is written, but may still go on as the name of another tool.
+  [[nodiscard]] bool is_name_open(State state) const;
 
   /// The argument whose value is being written or may continue, as an index into `argument_names`.
   [[nodiscard]] std::optional<std::size_t> find_argument(State state) const;

@@ -59,6 +59,17 @@ TOOLDECODE_INLINE std::optional<std::size_t> ToolCallFSM::find_tool(State state)
   return tool_of(constraint_.automaton().tags(constraint_.automaton_state(state)));
 }
 
+TOOLDECODE_INLINE bool ToolCallFSM::is_name_open(State state) const {
+  const auto tool = find_tool(state);
+  if (!tool) return false;
+  const grammar::Automaton& automaton = constraint_.automaton();
+  for (const grammar::StackFrame& position :
+       automaton.positions(constraint_.automaton_state(state))) {
+    if (tool_of(automaton.tags_at(position)) != tool) return true;
+  }
+  return false;
+}
+
 TOOLDECODE_INLINE std::optional<std::size_t> ToolCallFSM::tool_of(
     std::span<const std::uint32_t> marks) const {
   for (const std::uint32_t tag : marks) {

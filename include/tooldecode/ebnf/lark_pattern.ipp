@@ -447,14 +447,14 @@ TOOLDECODE_INLINE LarkPattern::Set LarkPattern::item(std::size_t begin) {
     return {Set{{meant, meant}}, true};
   };
   const auto [first, is_character] = one();
-  const auto alone = [&] { return is_character ? folded(first.ranges()[0].first) : first; };
+  const Set whole                  = is_character ? folded(first.ranges()[0].first) : first;
   skip();
   const std::size_t dash = at_;
-  if (!take("-")) return alone();
+  if (!take("-")) return whole;
   skip();
   if (has("]") || has("-")) {
     at_ = dash;
-    return alone();
+    return whole;
   }
   if (!is_character) fail("a range that begins with a class", at);
   const char32_t from     = first.ranges()[0].first;
