@@ -24,16 +24,20 @@ namespace tooldecode::c_interface {
 ///
 /// \par Complexity  O(B log B) whatever row_count is, which a caller may give as any number
 inline void require_rows(const td_mask_batch& batch) {
-  std::vector<std::pair<std::size_t, std::size_t>> taken;  // [B] row, and the place that names it
-  for (std::size_t i = 0; i < batch.count; ++i) {
-    taken.emplace_back(batch.rows == nullptr ? i : batch.rows[i], i);
+  const auto refuse = [](std::size_t place) {
+    throw Refusal(TD_ERROR_SHAPE_MISMATCH, "rows/" + std::to_string(place),
+                  "must be less than row_count, and no other's");
+  };
+  if (batch.rows == nullptr) {
+    if (batch.count > batch.row_count) refuse(batch.row_count);
+    return;
   }
+  std::vector<std::pair<std::size_t, std::size_t>> taken;  // [B] row, and the place that names it
+  for (std::size_t i = 0; i < batch.count; ++i) taken.emplace_back(batch.rows[i], i);
   std::sort(taken.begin(), taken.end());
   for (std::size_t i = 0; i < taken.size(); ++i) {
     const auto [row, place] = taken[i];
-    if (row < batch.row_count && (i == 0 || row != taken[i - 1].first)) continue;
-    throw Refusal(TD_ERROR_SHAPE_MISMATCH, "rows/" + std::to_string(place),
-                  "must be less than row_count, and no other's");
+    if (row >= batch.row_count || (i > 0 && row == taken[i - 1].first)) refuse(place);
   }
 }
 
