@@ -283,9 +283,10 @@ void add_eval(CommandLine& line) {
   sub.option("--oc", options->orders, "at most so many orders, for tool-decoding")
       .delimiter(',')
       .shows_default();
-  sub.option("--order", options->only_orders,
-             "for tool-decoding too: one order alone, documented, reversed or shuffled; the "
-             "vote of these three is --oc 3")
+  sub.option(
+         "--order", options->only_orders,
+         "for tool-decoding too: one order alone, documented, reversed or shuffled; of tools with "
+         "three or more required parameters, the vote of these is --oc 3")
       .delimiter(',');
   options->model.threads = 1;  // one per job
   options->model.shots   = usual_shots;
