@@ -202,7 +202,8 @@ def test_free_calls_have_the_types_of_documents(name):
     tools = [{"name": "f", "parameters": {"type": "object", "properties": properties, "$defs": {"word": {"type": "string"}},
                                           "additionalProperties": False}}]
     request = ToolRequest(json.dumps(tools), name)
-    for arguments in ({"a": "12", "b": "7", "c": "null", "d": "true", "e": "34"}, {"b": None, "e": 34, "f": ["1"]}):
+    either = "x34" if name == "minimax-m3" else "34"  # which writes no string that reads as another value
+    for arguments in ({"a": "12", "b": "7", "c": "null", "d": "true", "e": either}, {"b": None, "e": 34, "f": ["1"]}):
         text = request.reader().write([("f", arguments)])
         for is_constrained in (True, False):
             _, calls = read_tool_answer(request, is_constrained, text)
