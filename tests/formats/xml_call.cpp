@@ -304,6 +304,29 @@ TEST_CASE("XmlCall::minimax_m3 tells strings from other values by the tool's doc
   }
 }
 
+TEST_CASE("XmlCall::minimax_m3 of a tool that is not strict has the structure of its document") {
+  const ToolSet set    = ToolSet::parse(R"([{"name": "f", "strict": false, "parameters": {
+    "type": "object", "properties": {
+      "list": {"type": "array", "items": {"type": "string"}},
+      "place": {"type": "object", "properties": {"zip": {"type": "string"}}},
+      "n": {"type": "integer"}}}},
+    {"name": "g", "strict": false, "parameters": {"type": "object", "properties": {
+      "map": {"type": "object", "additionalProperties": {"type": "string"}},
+      "text": {"type": "string"}}}}])");
+  const XmlCall format = XmlCall::minimax_m3();
+  const VocabularyIndex index(test::byte_vocabulary());
+  const ToolCallFSM machine(index, set, format, {.choice = ToolChoice::required});
+  for (const ToolCall& call :
+       {ToolCall{"f", {{"list", Json::array({"1", "b"})}, {"place", {{"zip", "0150"}}}, {"n", 7}}},
+        ToolCall{"g", {{"text", "7"}}}}) {
+    const std::vector calls{call};
+    const std::string text = format.write(calls, set);
+    CAPTURE(text);
+    CHECK(machine.advance_bytes(machine.initial(), text).has_value());
+    CHECK(machine.parse(text) == calls);
+  }
+}
+
 TEST_CASE("XmlCall::minimax_m3 reads an alternative's values as all alternatives have them") {
   const ToolSet set    = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"o": {"oneOf": [

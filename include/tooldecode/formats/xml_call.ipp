@@ -48,7 +48,8 @@ std::string name_up_to(text::ValueReader& reader, const std::vector<std::string_
   return exact;
 }
 
-// The values that a tool's document has for its arguments, in styles that need them.
+// The values that a tool's document has for its arguments, in styles that need them. Those of a tool
+// that is not strict are what the document says, too, where a text does not tell.
 class ArgumentTypes {
  public:
   /// \param tool  null: every value
@@ -56,21 +57,21 @@ class ArgumentTypes {
     if (!style || !style->by_document || tool == nullptr) return;
     const BuildBudget budget;
     try {
-      reader_ = std::make_unique<schema::Reader>(tool->parameters, formats::parameter_rules(*tool));
-      listed_.emplace(*tool, *reader_);
+      const JsonValue& document = tool->strict ? tool->parameters : tool->documented;
+      reader_ = std::make_unique<schema::Reader>(document, formats::parameter_rules(*tool));
+      all_    = {*reader_, {reader_->form(document, tool->parameters_pointer)}};
     } catch (const Error&) {
-      listed_.reset();  // such a tool has no constraint
+      all_ = {};  // such a tool has no constraint
     }
   }
 
   [[nodiscard]] formats::ElementTypes operator[](const std::string& key) const {
-    if (!listed_) return {};
-    return {*reader_, listed_->plain_values(key)};
+    return all_.member(key);
   }
 
  private:
   std::unique_ptr<schema::Reader> reader_;
-  std::optional<formats::ListedArguments> listed_;
+  formats::ElementTypes all_;
 };
 
 // The values of arguments in formats with unquoted strings; other values are JSON.
@@ -450,6 +451,16 @@ TOOLDECODE_INLINE std::optional<std::string> XmlCall::why_not_key(const std::str
 
 TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, const Tool& tool, NodeId between,
                                             const ChoiceOptions& options) const {
+  if (style && style->by_document && !tool.strict && !tool.documented.is_null()) {
+    // Without its document such a tool has no objects, whose keys the closing texts repeat.
+    Tool documented       = tool;
+    documented.parameters = std::exchange(documented.documented, {});
+    try {
+      return arguments(grammar, documented, between, options);
+    } catch (const Error&) {
+      // what cannot be enforced is left out, as in other formats
+    }
+  }
   const BuildBudget budget(options.limits);
   try {
     SchemaOptions written =
