@@ -198,12 +198,13 @@ def test_malformed_documents(tools):
 def test_free_calls_have_the_types_of_documents(name):
     """A text that looks like a number is a string where the document has a string, however it says so."""
     properties = {"a": {"enum": ["12", "b"]}, "b": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "c": {"$ref": "#/$defs/word"},
-                  "d": {"const": "true"}, "e": {"type": ["integer", "string"]}, "f": {"type": "array", "items": {"type": "string"}}}
+                  "d": {"const": "true"}, "e": {"type": ["integer", "string"]}, "f": {"type": "array", "items": {"type": "string"}},
+                  "g": {"anyOf": [{"type": "object", "properties": {"zip": {"$ref": "#/$defs/word"}}}, {"type": "null"}]}}
     tools = [{"name": "f", "parameters": {"type": "object", "properties": properties, "$defs": {"word": {"type": "string"}},
                                           "additionalProperties": False}}]
     request = ToolRequest(json.dumps(tools), name)
     either = "x34" if name == "minimax-m3" else "34"  # which writes no string that reads as another value
-    for arguments in ({"a": "12", "b": "7", "c": "null", "d": "true", "e": either}, {"b": None, "e": 34, "f": ["1"]}):
+    for arguments in ({"a": "12", "b": "7", "c": "null", "d": "true", "e": either}, {"b": None, "e": 34, "f": ["1"], "g": {"zip": "0150"}}):
         text = request.reader().write([("f", arguments)])
         for is_constrained in (True, False):
             _, calls = read_tool_answer(request, is_constrained, text)

@@ -86,16 +86,21 @@ class ToolRequest:
     def without_schemas(self) -> ToolRequest:
         """The request that reads what a model writes where nothing constrains it: calls to the same tools with any
         arguments, in free text. Strings stay strings in formats that write them without quotes."""
-        needs_types = _needs_types(self.format)
+        needs_types, needs_structure = _needs_types(self.format), _needs_structure(self.format)
         documents = []
         for tool in json.loads(self.tools):
             name, parameters = _of_document(tool)
             properties = parameters.get("properties")
             properties = properties if isinstance(properties, dict) else {}
             types = _Types(parameters)
+
+            def read_as(schema: Any, types: _Types = types) -> dict[str, Any]:
+                if needs_structure:
+                    return types.shape(schema)
+                return _only_strings(types.of(schema)) if needs_types else {}
+
             documents.append({"name": name, "parameters": {
-                "type": "object",
-                "properties": {key: _only_strings(types.of(value)) if needs_types else {} for key, value in properties.items()},
+                "type": "object", "properties": {key: read_as(value) for key, value in properties.items()},
                 "additionalProperties": True}})
         return ToolRequest(json.dumps(documents), self.format, enforcement="drop", whitespace=16)
 
@@ -109,17 +114,27 @@ def _of_document(tool: Any) -> tuple[Any, dict[str, Any]]:
     return function.get("name"), parameters if isinstance(parameters, dict) else {}
 
 
-@functools.lru_cache(maxsize=64)
 def _needs_types(format: str) -> bool:
     """Whether a string that looks like a number is read as one, unless its parameter's type is known."""
+    return _reads_otherwise(format, {"type": "string"}, "12")
+
+
+def _needs_structure(format: str) -> bool:
+    """Whether that holds inside lists and objects too."""
+    return _reads_otherwise(format, {"type": "array", "items": {"type": "string"}}, ["12"])
+
+
+@functools.lru_cache(maxsize=128)
+def _reads_otherwise_json(format: str, schema_text: str, value_text: str) -> bool:
     def request(format: str, schema: dict[str, Any]) -> ToolRequest:
         return ToolRequest(json.dumps([{"name": "f", "parameters": {"type": "object", "properties": {"a": schema}}}]), format)
 
-    call = ToolCall("f", {"a": "12"})
-    typed, free = (request(format, schema).reader() for schema in ({"type": "string"}, {}))
+    schema = json.loads(schema_text)
+    call = ToolCall("f", {"a": json.loads(value_text)})
+    typed, free = (request(format, one).reader() for one in (schema, {}))
     # A set writes in its first format, and reads any of them.
     is_set = not format.startswith("{") and ("," in format or ":" in format)
-    writers = [typed] + [request(name, {"type": "string"}).reader() for name in formats() if is_set]
+    writers = [typed] + [request(name, schema).reader() for name in formats() if is_set]
     for text in (writer.write([call]) for writer in writers):
         try:
             if typed.parse(text) == [call] and free.parse(text) != [call]:
@@ -127,6 +142,11 @@ def _needs_types(format: str) -> bool:
         except Error:  # none of this set's formats
             continue
     return False
+
+
+def _reads_otherwise(format: str, schema: dict[str, Any], value: Any) -> bool:
+    """Whether a format reads a value that it has written as another one where it does not know the schema."""
+    return _reads_otherwise_json(format, json.dumps(schema), json.dumps(value))
 
 
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null", list: "array", dict: "object"}
@@ -138,6 +158,7 @@ class _Types:
     def __init__(self, root: dict[str, Any]) -> None:
         self._root = root
         self._targets: dict[str, set[str] | None] = {}  # of references
+        self._shapes_left = 4096
 
     def of(self, schema: Any, depth: int = 0) -> set[str] | None:
         """The types that a schema's values may have; None for any."""
@@ -167,11 +188,45 @@ class _Types:
     def _of_target(self, reference: str, depth: int) -> set[str] | None:
         if reference not in self._targets:
             self._targets[reference] = None  # inside itself it is anything
-            target: Any = self._root
-            for step in reference[2:].split("/"):
-                target = target.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
-            self._targets[reference] = self.of(target, depth + 1)
+            self._targets[reference] = self.of(self._target(reference), depth + 1)
         return self._targets[reference]
+
+    def _target(self, reference: str) -> Any:
+        target: Any = self._root
+        for step in reference[2:].split("/"):
+            target = target.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
+        return target
+
+    def _parts(self, schema: dict[str, Any]) -> list[dict[str, Any]]:
+        """The schema and those that it combines and refers to."""
+        parts = [schema]
+        for part in parts:  # which grows
+            for key in ("anyOf", "oneOf", "allOf"):
+                if isinstance(part.get(key), list):
+                    parts += part[key]
+            reference = part.get("$ref")
+            if isinstance(reference, str) and reference.startswith("#/"):
+                parts.append(self._target(reference))
+            parts[1:] = [one for one in parts[1:64] if isinstance(one, dict)]
+        return parts
+
+    def shape(self, schema: Any, depth: int = 0) -> dict[str, Any]:
+        """The types of a schema's values and of what they hold, and no more of it."""
+        self._shapes_left -= 1
+        if not isinstance(schema, dict) or depth > 8 or self._shapes_left < 0:
+            return {}
+        types = self.of(schema)
+        shape: dict[str, Any] = {} if types is None else {"type": sorted(types)}
+        members: dict[str, Any] = {}
+        for part in self._parts(schema):
+            if isinstance(part.get("properties"), dict):
+                for key, value in part["properties"].items():
+                    members.setdefault(key, value)
+            if isinstance(part.get("items"), dict) and "items" not in shape:
+                shape["items"] = self.shape(part["items"], depth + 1)
+        if members:
+            shape["properties"] = {key: self.shape(value, depth + 1) for key, value in members.items()}
+        return shape
 
 
 def _only_strings(types: set[str] | None) -> dict[str, Any]:
