@@ -146,6 +146,7 @@ TEST_CASE("NamedFormat of a tool that is not strict accepts any object and reads
   const ToolSet tools = tools_of(false), strict = tools_of(true);
   std::map<bool, int> conforming;
   for (const NamedFormat& format : named_formats()) {
+    if (format.name == "minimax-m3") continue;  // enforces the document, see XmlCall's tests
     Random random(17);
     const ToolCallFSM calls(cache(), tools, format.format, {.choice = ToolChoice::required});
     const ToolCallFSM strict_calls(cache(), strict, format.format,

@@ -3,6 +3,7 @@
 /// write the kind.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -26,7 +27,8 @@ namespace tooldecode::formats {
 class ElementTypes {
  public:
   ElementTypes() = default;
-  /// \param forms  of the reader: a value conforms to one of them; if empty, every value does
+  /// \param forms  of the reader: a value conforms to one of them; every value does if there are none
+  ///               or one cannot be read
   ElementTypes(schema::Reader& reader, std::vector<schema::FormId> forms);
 
   /// Whether a value of this kind may stand here.
@@ -50,7 +52,7 @@ class ElementTypes {
  private:
   schema::Reader* reader_ = nullptr;
   std::vector<schema::FormId> forms_{};  // ascending
-  bool has_[element_kinds] = {true, true, true, true, true, true, true};
+  std::array<bool, element_kinds> has_{true, true, true, true, true, true, true};
 };
 
 }  // namespace tooldecode::formats

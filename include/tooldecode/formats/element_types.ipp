@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
@@ -12,23 +13,29 @@
 namespace tooldecode::formats {
 
 TOOLDECODE_INLINE ElementTypes::ElementTypes(schema::Reader& reader,
-                                             std::vector<schema::FormId> forms)
-    : reader_(&reader), forms_(std::move(forms)) {
-  std::sort(forms_.begin(), forms_.end());
-  forms_.erase(std::unique(forms_.begin(), forms_.end()), forms_.end());
-  if (forms_.empty()) return;
-  std::fill(std::begin(has_), std::end(has_), false);
-  const auto add = [&](ElementKind kind, bool is) { has_[static_cast<std::size_t>(kind)] |= is; };
-  for (const schema::FormId id : forms_) {
-    const schema::Form& form = reader.written(id);
-    add(ElementKind::text, !form.texts.empty());
-    add(ElementKind::number, !form.numbers.empty());
-    add(ElementKind::integer, !form.numbers.empty());
-    add(ElementKind::truth, form.truth || form.falsehood);
-    add(ElementKind::null, form.null);
-    add(ElementKind::array, !form.arrays.empty());
-    add(ElementKind::object, !form.objects.empty());
+                                             std::vector<schema::FormId> forms) {
+  std::sort(forms.begin(), forms.end());
+  forms.erase(std::unique(forms.begin(), forms.end()), forms.end());
+  std::array<bool, element_kinds> has{};
+  const auto add = [&](ElementKind kind, bool is) { has[static_cast<std::size_t>(kind)] |= is; };
+  try {
+    for (const schema::FormId id : forms) {
+      const schema::Form& form = reader.written(id);
+      add(ElementKind::text, !form.texts.empty());
+      add(ElementKind::number, !form.numbers.empty());
+      add(ElementKind::integer, !form.numbers.empty());
+      add(ElementKind::truth, form.truth || form.falsehood);
+      add(ElementKind::null, form.null);
+      add(ElementKind::array, !form.arrays.empty());
+      add(ElementKind::object, !form.objects.empty());
+    }
+  } catch (const Error&) {
+    return;  // what cannot be read says nothing
   }
+  if (forms.empty()) return;
+  reader_ = &reader;
+  forms_  = std::move(forms);
+  has_    = has;
 }
 
 TOOLDECODE_INLINE bool ElementTypes::has_words() const noexcept {
@@ -36,25 +43,29 @@ TOOLDECODE_INLINE bool ElementTypes::has_words() const noexcept {
 }
 
 TOOLDECODE_INLINE ElementTypes ElementTypes::member(const std::string& key) const {
-  if (forms_.empty()) return {};
   std::vector<schema::FormId> values;
-  for (const schema::FormId id : forms_) {
-    for (const schema::ObjectForm& object : reader_->written(id).objects) {
-      const schema::FormId value = reader_->forms.value_of(object, key);
-      if (value != schema::nothing_form) values.push_back(value);
+  try {
+    for (const schema::FormId id : forms_) {
+      for (const schema::ObjectForm& object : reader_->written(id).objects) {
+        const schema::FormId value = reader_->forms.value_of(object, key);
+        if (value != schema::nothing_form) values.push_back(value);
+      }
     }
+  } catch (const Error&) {
+    return {};  // a pattern of keys that cannot be read
   }
+  if (values.empty()) return {};
   return {*reader_, std::move(values)};
 }
 
 TOOLDECODE_INLINE ElementTypes ElementTypes::item(std::size_t i) const {
-  if (forms_.empty()) return {};
   std::vector<schema::FormId> values;
   for (const schema::FormId id : forms_) {
     for (const schema::ArrayForm& array : reader_->written(id).arrays) {
       if (array.item(i) != schema::nothing_form) values.push_back(array.item(i));
     }
   }
+  if (values.empty()) return {};
   return {*reader_, std::move(values)};
 }
 

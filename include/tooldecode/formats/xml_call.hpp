@@ -46,12 +46,12 @@ using MakeValue = std::function<NodeId(formats::PlainForm form, const std::strin
 /// Text may precede the first call. `write` and `parse` treat delimiters as text; a vocabulary may
 /// have them as control tokens.
 ///
-/// With a style, values show their own type, or the document gives it, see ElementText. Without one,
-/// strings are written as
-/// they are, up to the closing delimiter, and other values are JSON. A parameter that admits
-/// strings and other values than null is written as JSON throughout. The tool's document decides
-/// this. For tools and keys without documentation, text that is JSON is read as JSON and other text
-/// as a string.
+/// With a style, values show their own type, or the document gives it, see ElementText; such a
+/// document is enforced for tools that are not strict too, where it can be. Without a style, strings
+/// are written as they are, up to the closing delimiter, and other values are JSON. A parameter that
+/// admits strings and other values than null is written as JSON throughout. The tool's document
+/// decides this. For tools and keys without documentation, text that is JSON is read as JSON and
+/// other text as a string.
 ///
 /// \par Complexity  write and parse O(length of the text)
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
