@@ -55,9 +55,9 @@ class ArgumentTypes {
   /// \param tool  null: every value
   ArgumentTypes(const std::optional<formats::ElementStyle>& style, const Tool* tool) {
     if (!style || !style->by_document || tool == nullptr) return;
-    const BuildBudget budget;
+    budget_.emplace();
     try {
-      const JsonValue& document = tool->strict ? tool->parameters : tool->documented;
+      const JsonValue& document = tool->strict ? tool->parameters : documented_parameters(*tool);
       reader_ = std::make_unique<schema::Reader>(document, formats::parameter_rules(*tool));
       all_    = {*reader_, {reader_->form(document, tool->parameters_pointer)}};
     } catch (const Error&) {
@@ -70,6 +70,7 @@ class ArgumentTypes {
   }
 
  private:
+  std::optional<BuildBudget> budget_;  // for forms that are read when they are asked for, too
   std::unique_ptr<schema::Reader> reader_;
   formats::ElementTypes all_;
 };
